@@ -1,0 +1,167 @@
+# Saltpan. `make` alone lists the targets. Works with GNU make 3.81 and newer; every path is relative, so the
+# folder's name may hold spaces. A stamp is written only after its step has succeeded.
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.DELETE_ON_ERROR:
+.SUFFIXES:
+
+PY := .venv/bin/python
+PYTEST := $(PY) -m pytest
+DATA := data/generated/manifest.json
+CODE := $(wildcard common jobs tests data bench)
+SPARK := 4.1.3
+SPARK_NEXT := 4.3.0
+UV ?= uv
+say = @printf '%s\n' "$(1)" >&2
+
+.PHONY: help setup data topn test test-fast e2e lint fmt bench zip clean lock test-next FORCE
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z][a-z0-9-]*:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
+
+setup: .venv/.dev .venv/.suite $(DATA) ## virtual environment, locked packages, the suite itself, sample data
+
+data: $(DATA) ## a year of flights as Parquet, from a locked package (no download site)
+
+topn: .venv/.run .venv/.suite $(DATA) ## the ten busiest destinations: sets up what is missing, then runs the job
+	.venv/bin/saltpan run topn --input data/generated/flights --group-by dest --score 'count(*) as flights' --n 10
+
+test: .venv/.dev .venv/.suite $(DATA) ## all tests but e2e: sets up what is missing, then runs them
+	$(PYTEST) -m 'not e2e'
+
+test-fast: .venv/.dev .venv/.suite ## the tests that need no JVM, in seconds
+	$(PYTEST) -m 'not spark'
+
+e2e: .venv/.dev .venv/.suite $(DATA) ## real spark-submit and saltpan runs, each in its own process
+	$(PYTEST) -m e2e
+
+test-next: .venv-next/.next .venv-next/.suite $(DATA) ## the tests on the next Spark, in an environment of its own
+	.venv-next/bin/python -m pytest -m 'not e2e and not properties'
+
+lint: .venv/.dev .venv/.suite ## ruff, mypy and the floors of import-linter
+	$(PY) -m ruff check $(CODE)
+	$(PY) -m ruff format --check $(CODE)
+	$(PY) -m mypy
+	.venv/bin/lint-imports
+
+fmt: .venv/.dev ## format the code and sort its imports
+	$(PY) -m ruff check --fix $(CODE)
+	$(PY) -m ruff format $(CODE)
+
+bench: ## list the benchmarks
+	@ls bench/*.py >/dev/null 2>&1 || echo "No benchmarks yet."
+	@for file in bench/*.py; do \
+	  test ! -e "$$file" || printf '  %-28s %s\n' "$$file" "$$(sed -n '1{s/^"""//;s/"""$$//;p;}' "$$file")"; \
+	done
+
+zip: .venv/.run .venv/.suite ## dist/: the wheel, and the archive for --py-files
+	@rm -f dist/saltpan-*.whl
+	$(PY) -m hatchling build -t wheel -d dist
+	$(PY) -m common.engine.package dist/saltpan-py-files.zip
+
+clean: ## remove what make and the tools have made, the virtual environments too
+	rm -rf .venv .venv-next .cache data/generated dist build spark-warehouse metastore_db derby.log
+	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	find $(CODE) -type d -name __pycache__ -prune -exec rm -rf {} +
+
+# The first lock gives its pins to the other two, so that they differ only where they must.
+lock: ## re-make requirements/*.lock from pyproject.toml (UPGRADE=1: the newest versions)
+	@command -v $(UV) >/dev/null || { echo "make lock needs uv: python3 -m pip install uv" >&2; exit 1; }
+	$(call compile,dev,dev,$(SPARK)) $(if $(UPGRADE),--upgrade)
+	cp requirements/dev.lock requirements/run.lock
+	$(call compile,run,run,$(SPARK))
+	cp requirements/dev.lock requirements/next.lock
+	$(call compile,next,dev,$(SPARK_NEXT))
+
+# $(1) lock, $(2) dependency group, $(3) version of Spark
+compile = echo 'pyspark==$(3)' | $(UV) pip compile --quiet pyproject.toml --group $(2) --constraints - \
+  --universal --python-version 3.11 --generate-hashes --no-annotate --no-emit-index-url --no-emit-find-links \
+  --custom-compile-command "make lock" --output-file requirements/$(1).lock
+
+# --- The virtual environments. Each is made anew when it was moved, lost its Python, or an install was cut short
+# (pip takes a half-copied package for an installed one; .installing holds the process that installs).
+healthy = $(shell test -x $(1)/bin/python && test ! -e $(1)/.installing && \
+  test "$$(cat $(1)/.created 2>/dev/null)" = "$$(pwd -P)" && echo yes)
+
+.venv/.created: $(if $(call healthy,.venv),,FORCE)
+	$(make-environment)
+.venv-next/.created: $(if $(call healthy,.venv-next),,FORCE)
+	$(make-environment)
+
+.venv/.run: requirements/run.lock .venv/.created
+	$(install-packages)
+.venv/.dev: requirements/dev.lock .venv/.created
+	$(install-packages)
+	@touch .venv/.run
+.venv-next/.next: requirements/next.lock .venv-next/.created
+	$(install-packages)
+
+.venv/.suite: .venv/.run pyproject.toml conf/spark-submit.sh
+	$(install-suite)
+.venv-next/.suite: .venv-next/.next pyproject.toml conf/spark-submit.sh
+	$(install-suite)
+
+$(DATA): data/generate.py | .venv/.run
+	$(call say,Making the sample data in data/generated.)
+	@$(PY) data/generate.py
+	@touch $@
+
+define make-environment
+@if busy=$$(cat $(@D)/.installing 2>/dev/null) && kill -0 $$busy 2>/dev/null; then \
+  echo "Another make (process $$busy) is installing into $(@D): wait for it, then try again." >&2; exit 1; \
+fi
+@$(find-python); $(explain-python); \
+printf '%s\n' "Making $(@D) with $$("$$found" --version)." >&2; \
+"$$found" -m venv --clear $(@D) && pwd -P > $@
+endef
+
+define install-packages
+$(call say,Installing the locked packages of $< into $(@D): about two minutes the first time$(comma) seconds from then on.)
+@echo "$$PPID" >$(@D)/.installing
+@PIP_USER=0 $(@D)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $<
+@rm $(@D)/.installing
+@touch $@
+endef
+
+# Spark's own spark-submit finds pyspark only while the environment is active: ours takes its place.
+define install-suite
+$(call say,Installing the suite into $(@D).)
+@PIP_USER=0 $(@D)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+@cp conf/spark-submit.sh $(@D)/bin/spark-submit
+@chmod +x $(@D)/bin/spark-submit
+@touch $@
+endef
+
+comma := ,
+
+# found: the first suitable Python. bare: one that would be, had it venv and ensurepip. A name on PATH proves
+# nothing (pyenv has shims for versions that are off), so each is run. `make PYTHON=…` names one.
+define find-python
+found=; bare=; \
+for name in $(if $(PYTHON),"$(PYTHON)",python3 python3.13 python3.12 python3.11 python3.14); do \
+  "$$name" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))' >/dev/null 2>&1 || continue; \
+  if "$$name" -c 'import ensurepip, venv' >/dev/null 2>&1; then found=$$name; break; fi; \
+  bare=$${bare:-$$name}; \
+done
+endef
+
+define explain-python
+if [ -z "$$found" ] && [ -n "$$bare" ]; then \
+  package=$$("$$bare" -c 'import sys; print("python%d.%d-venv" % sys.version_info[:2])'); \
+  if command -v apt-get >/dev/null; then how="sudo apt-get install $$package"; \
+  else how="install the venv and ensurepip modules of that Python"; fi; \
+  echo "$$bare ($$("$$bare" --version)) cannot make virtual environments: $$how, then try again." >&2; exit 1; \
+elif [ -z "$$found" ]; then \
+  if command -v apt-get >/dev/null && ! command -v python3 >/dev/null; then \
+    how="sudo apt-get install python3 python3-venv"; \
+  elif command -v apt-get >/dev/null; then \
+    how="sudo apt-get install python3.11 python3.11-venv (or 3.12, 3.13: what your release has)"; \
+  elif command -v dnf >/dev/null; then how="sudo dnf install python3.12"; \
+  elif command -v apk >/dev/null; then how="apk add python3"; \
+  elif command -v brew >/dev/null; then how="brew install python@3.13"; \
+  else how="install it with your system's package manager"; fi; \
+  echo "$(or $(PYTHON),python3) is not a Python 3.11 to 3.14: $$how, or name another: make PYTHON=/path/to/it." >&2; \
+  exit 1; \
+fi
+endef

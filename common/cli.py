@@ -1,0 +1,129 @@
+"""The `saltpan` command: finds the job and hands over; decides nothing."""
+
+from __future__ import annotations
+
+import ast
+import runpy
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import App, CycloptsError, Parameter
+
+from common import __version__
+from common.core import console
+from common.core.errors import (
+    ExitCode,
+    FileUnreadableError,
+    PathAbsentError,
+    SuiteError,
+    UnknownNameError,
+    UsageError,
+    did_you_mean,
+)
+
+app = App(
+    name="saltpan",
+    help="PySpark batch jobs that are right, fast, and say why.",
+    help_format="plaintext",
+    version=f"saltpan {__version__}",
+    result_action="return_value",
+    print_error=False,
+    exit_on_error=False,
+)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a `saltpan` command line; the exit code is returned."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        return int(app(words) or ExitCode.OK)
+    except CycloptsError:
+        word = words[0] if words else ""
+        console.say(str(_unknown(word)))
+        return int(ExitCode.USAGE)
+    except SuiteError as error:
+        console.say(str(error))
+        return int(error.exit_code)
+
+
+def _unknown(word: str) -> SuiteError:
+    if word in ("run", "jobs"):
+        return UsageError(
+            "command", word, expected="saltpan run JOB …", got="no job", hint="saltpan jobs lists them"
+        )
+    hint = did_you_mean(word, ["run", "jobs", "--help", "--version"]) or "saltpan --help lists the commands"
+    return UnknownNameError("command", word, expected="run or jobs", got=repr(word), hint=hint)
+
+
+@app.command(help_flags=[], version_flags=[])
+def run(job: str, *arguments: Annotated[str, Parameter(allow_leading_hyphen=True)]) -> int:
+    """Run a job of the suite by its name, or a job file of your own by its path.
+
+    Args:
+        job: A name that `saltpan jobs` lists, or a path such as ./my_job.py.
+        arguments: The job's own flags; `saltpan run JOB --help` shows them.
+    """
+    if job.endswith(".py") or "/" in job:
+        return _run_file(Path(job), arguments)
+    names = sorted(_summaries())
+    module = job.replace("-", "_")
+    if module not in names:
+        hint = did_you_mean(module, names) or "a job file of your own is given by its path, ./my_job.py"
+        raise UnknownNameError("job", job, expected=f"one of {', '.join(names)}", got=repr(job), hint=hint)
+    return int(import_module(f"jobs.{module}").main(list(arguments)))
+
+
+@app.command
+def jobs() -> int:
+    """List the jobs of the suite, a line each."""
+    summaries = _summaries()
+    width = max(map(len, summaries))
+    console.print_text(
+        "\n".join(f"{name:<{width}}  {summary}" for name, summary in sorted(summaries.items()))
+    )
+    return ExitCode.OK
+
+
+def _run_file(path: Path, arguments: Sequence[str]) -> int:
+    """Run a job file as the main module, so that workers get its functions by value."""
+    if not path.is_file():
+        near = did_you_mean(path.name, [each.name for each in path.parent.glob("*.py")])
+        raise PathAbsentError("job file", str(path), expected="a Python file", got="nothing there", hint=near)
+    former = sys.argv
+    sys.argv = [str(path), *arguments]
+    sys.path.insert(0, str(path.resolve().parent))
+    try:
+        runpy.run_path(str(path), run_name="__main__")
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else int(ExitCode.BUG if end.code else ExitCode.OK)
+    except OSError as error:
+        raise FileUnreadableError(
+            "job file", str(path), expected="a readable file", got=str(error)
+        ) from error
+    finally:
+        sys.argv = former
+    hint = "end the file with: raise SystemExit(run_job(MyJob()))"
+    raise UnknownNameError(
+        "job file", str(path), expected="a file that runs a job", got="no run_job call", hint=hint
+    )
+
+
+def _summaries() -> dict[str, str]:
+    """Module name to the first line of its docstring, read without importing anything."""
+    spec = find_spec("jobs")
+    folders = spec.submodule_search_locations if spec and spec.submodule_search_locations else []
+    files = [path for folder in folders for path in Path(folder).glob("[a-z]*.py")]
+    return {path.stem: _first_line(path) for path in files}
+
+
+def _first_line(path: Path) -> str:
+    text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+    return text.partition("\n")[0]
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

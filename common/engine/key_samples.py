@@ -1,0 +1,141 @@
+"""How the keys of an input spread, from a few row groups or a few rows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from common.core.errors import ColumnMissingError
+from common.engine.ddl import quoted
+from common.engine.footers import evenly_spaced
+from common.engine.input_paths import reading
+from common.engine.listing import Listing
+from common.tuning.facts import KeySample
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+    from pyspark.sql import DataFrame
+
+GROUP_LIMIT = 8
+ROW_LIMIT = 200_000
+
+
+def sample_keys(listing: Listing, columns: Sequence[str]) -> KeySample | None:
+    """Count the keys in at most 8 evenly spaced row groups of a local Parquet input, without a session.
+
+    Rows are taken by position, every n-th, at most about 200,000 in all: the same files give the same
+    sample.
+
+    Args:
+        listing: What was found.
+        columns: The key, by name (case aside); columns of folder names too.
+
+    Returns:
+        None when it is not cheap (another format or file system), when there are no rows, and when a
+        column is not there or cannot be counted.
+    """
+    if not listing.is_local or listing.format != "parquet" or not listing.files or not columns:
+        return None
+    tables = _key_tables(listing, columns)
+    if not tables:
+        return None
+    return _counted(tables, tuple(columns))
+
+
+def sampled_facts(df: DataFrame, columns: Sequence[str], *, row_limit: int = 100_000) -> KeySample | None:
+    """Count the keys among the first rows, the engine's own way for any input.
+
+    The sample is the first rows by position: a sorted input shows only its beginning, and what comes first
+    is up to the engine.
+
+    Args:
+        df: Rows.
+        columns: The key, by name.
+        row_limit: Rows to look at.
+
+    Returns:
+        None when there are no rows.
+
+    Raises:
+        ColumnMissingError: a named column is absent.
+
+    Plan:
+        One small action: the first partitions are read until there are enough rows, whose keys come to the
+        driver as text.
+    """
+    from pyspark.sql import functions as F
+
+    real = {name.lower(): name for name in df.columns}
+    missing = [name for name in columns if name.lower() not in real]
+    if missing:
+        raise ColumnMissingError.among(missing, df.columns, where="the input")
+    texts = [
+        F.col(quoted(real[name.lower()])).cast("string").alias(f"k{at}") for at, name in enumerate(columns)
+    ]
+    rows = df.select(*texts).take(row_limit)
+    counts = Counter(tuple(row) for row in rows)
+    if not counts:
+        return None
+    largest, count = max(counts.items(), key=lambda item: (item[1], _key_text(item[0])))
+    return KeySample(tuple(columns), len(rows), len(counts), _key_text(largest), count / len(rows))
+
+
+def _key_tables(listing: Listing, columns: Sequence[str]) -> list[pa.Table] | None:
+    """The key columns `k0`, `k1`, … of some row groups; None when a column is not there."""
+    import pyarrow.parquet as pq
+
+    files = [listing.files[position] for position in evenly_spaced(len(listing.files), limit=GROUP_LIMIT)]
+    tables = []
+    per_file = max(1, GROUP_LIMIT // len(files))
+    for file in files:
+        with reading(file.path), pq.ParquetFile(file.path) as content:
+            for group in evenly_spaced(content.num_row_groups, limit=per_file):
+                table = _key_table(content, group, columns, dict(file.partition))
+                if table is None:
+                    return None
+                tables.append(table)
+    step = -(-sum(table.num_rows for table in tables) // ROW_LIMIT)
+    return [table.take(list(range(0, table.num_rows, step))) for table in tables] if step > 1 else tables
+
+
+def _key_table(
+    content: pq.ParquetFile, group: int, columns: Sequence[str], partition: Mapping[str, str | None]
+) -> pa.Table | None:
+    import pyarrow as pa
+
+    folders = {name.lower(): value for name, value in partition.items()}
+    inside = {name.lower(): name for name in content.schema_arrow.names}
+    real = [name.lower() for name in columns]
+    if any(name not in folders and name not in inside for name in real):
+        return None
+    read = content.read_row_group(
+        group, columns=[inside[name] for name in dict.fromkeys(real) if name not in folders]
+    )
+    rows = content.metadata.row_group(group).num_rows
+    arrays = [
+        pa.array([folders[name]] * rows, pa.string()) if name in folders else read.column(inside[name])
+        for name in real
+    ]
+    return pa.table(arrays, names=[f"k{at}" for at in range(len(arrays))])
+
+
+def _counted(tables: Sequence[pa.Table], columns: tuple[str, ...]) -> KeySample | None:
+    import pyarrow as pa
+
+    try:
+        whole = pa.concat_tables(tables, promote_options="permissive")
+        counted = whole.group_by(whole.column_names).aggregate([([], "count_all")])
+    except pa.ArrowException:  # nested types cannot be counted, differing ones not united
+        return None
+    if not whole.num_rows:
+        return None
+    ordered = counted.sort_by([("count_all", "descending")]).slice(0, 1).to_pylist()[0]
+    largest = [ordered[f"k{at}"] for at in range(len(columns))]
+    share = ordered["count_all"] / whole.num_rows
+    return KeySample(columns, whole.num_rows, counted.num_rows, _key_text(largest), share)
+
+
+def _key_text(values: Sequence[object]) -> str:
+    return ", ".join("NULL" if value is None else str(value) for value in values)

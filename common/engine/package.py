@@ -1,0 +1,52 @@
+"""The suite as one zip that workers can import from: the same bytes for the same sources."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import sys
+import zipfile
+from collections.abc import Iterable
+from pathlib import Path
+
+import common
+from common.core.errors import UsageError
+
+# The oldest date that a zip can hold; a real one would change the bytes from build to build.
+_DATE = (1980, 1, 1, 0, 0, 0)
+_SUFFIXES = frozenset({".py", ".toml", ".conf", ".properties", ".typed"})
+_ROOT = Path(common.__file__).resolve().parents[1]
+
+
+def package_bytes(packages: Iterable[str] = ("common",)) -> bytes:
+    """The packages' sources and data files as a zip, sorted, with fixed dates."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in sorted(path for name in packages for path in (_ROOT / name).rglob("*")):
+            if path.is_file() and path.suffix in _SUFFIXES:
+                entry = zipfile.ZipInfo(path.relative_to(_ROOT).as_posix(), date_time=_DATE)
+                entry.external_attr = 0o644 << 16
+                archive.writestr(entry, path.read_bytes(), zipfile.ZIP_DEFLATED)
+    return buffer.getvalue()
+
+
+def worker_package(folder: str) -> Path:
+    """Write the zip of `common` for the workers into `folder`; its name carries a digest of its content."""
+    content = package_bytes()
+    target = Path(folder) / f"saltpan_common_{hashlib.sha256(content).hexdigest()[:16]}.zip"
+    target.write_bytes(content)
+    return target
+
+
+def main(argv: list[str]) -> int:
+    """Write the zip of `common` and `jobs` for --py-files to the named file."""
+    if len(argv) != 1 or not argv[0].endswith(".zip"):
+        raise UsageError("arguments", " ".join(argv), expected="one TARGET.zip", got=f"{len(argv)} arguments")
+    target = Path(argv[0])
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_bytes(package_bytes(("common", "jobs")))
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

@@ -1,0 +1,50 @@
+"""The only writes: rows into a folder, in one of the formats."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from pyspark.sql import DataFrame, Observation
+from pyspark.sql import functions as F
+
+OutputFormat = Literal["parquet", "orc", "csv", "json"]
+
+# Options that make a written file readable again as the same values.
+_OPTIONS = {
+    "csv": {"header": "true", "escape": '"', "emptyValue": '""', "nullValue": ""},
+    "json": {"ignoreNullFields": "false"},
+}
+
+
+def write_rows(
+    df: DataFrame,
+    folder: str,
+    *,
+    file_format: OutputFormat,
+    file_count: int | None = None,
+    order: Sequence[str] = (),
+) -> int:
+    """Write the rows into a new folder and return how many there were.
+
+    Args:
+        df: Rows to write.
+        folder: Local path or URL of a folder that does not exist yet.
+        file_format: parquet, orc, csv (with a header) or json (one object a line).
+        file_count: Number of files; None leaves it to the plan.
+        order: Columns by which the rows of each file are sorted.
+
+    Plan:
+        One action. `file_count` adds a shuffle when it is more than one, and puts all rows into one task
+        when it is one.
+    """
+    observation = Observation()
+    rows = df.observe(observation, F.count(F.lit(1)).alias("rows"))
+    if file_count == 1:
+        rows = rows.coalesce(1)
+    elif file_count is not None:
+        rows = rows.repartition(file_count)
+    if order:
+        rows = rows.sortWithinPartitions(*order)
+    rows.write.format(file_format).options(**_OPTIONS.get(file_format, {})).mode("error").save(folder)
+    return int(observation.get["rows"])

@@ -1,0 +1,26 @@
+"""Floor 5: the job protocol, run_job, the run record, staging and publishing.
+
+What a job file imports: `from common.runs import Job, JobSettings, run_job`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from common.core.errors import InstallationError
+from common.engine.installation import find_packages
+
+try:
+    find_packages(os.environ)
+except InstallationError as problem:  # before any import that would fail with a traceback
+    sys.stderr.write(f"{problem}\n")
+    raise SystemExit(int(problem.exit_code)) from None
+
+from common.runs.execution import run_job
+from common.runs.job import Display, Inputs, Job
+from common.settings.job import Columns, JobSettings, Sql
+from common.tuning.decision import Decision
+from common.tuning.facts import Facts
+
+__all__ = ["Columns", "Decision", "Display", "Facts", "Inputs", "Job", "JobSettings", "Sql", "run_job"]

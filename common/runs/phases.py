@@ -1,0 +1,205 @@
+"""The way of the data, one straight line for every job.
+
+settings -> static facts -> session -> inputs -> plan -> Decision -> transform -> verify -> stage -> publish
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from common.core.progress import ProgressLine
+from common.core.masking import mask_value
+from common.engine.facts import sample_keys, static_facts
+from common.engine.failures import translated
+from common.engine.listing import Listing, list_input
+from common.engine.progress import reporting
+from common.engine.session import CAPABILITIES, Engine, default_profile, open_engine
+from common.engine.storage import Storage, storage_for
+from common.engine.tables import read_input
+from common.engine.writer import write_rows
+from common.runs.explanation import describe_input, explain
+from common.runs.job import Job
+from common.runs.presentation import present
+from common.runs.record import RunRecord
+from common.runs.recovery import restore_if_interrupted
+from common.runs.signals import install_handlers
+from common.runs.staging import StagedOutput
+from common.runs.verification import verify
+from common.settings.command_line import Command
+from common.settings.inputs import InputRequest
+from common.settings.job import JobSettings, pairs
+from common.settings.profiles import Profile, conf_folder, load_profile
+from common.tuning.facts import Facts
+
+_LOG = logging.getLogger("saltpan.run")
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of a job: what was asked, and the record of what happens."""
+
+    job: Job[Any]
+    command: Command
+    record: RunRecord
+
+    @property
+    def settings(self) -> JobSettings:
+        """The job's settings."""
+        return self.command.settings
+
+
+def go(run: Run) -> None:
+    """Run the job from its settings to its published or printed answer.
+
+    Raises:
+        SuiteError: with the exit code of its kind; nothing is published then.
+        Interrupted: a signal asked to stop.
+    """
+    settings, record = run.settings, run.record
+    profile = _profile(settings)
+    with ExitStack() as stack:
+        with record.phase("facts"):
+            listings = {request.name: _listed(request) for request in run.command.inputs}
+        output = _staged(run, stack, storage_for(settings.output or ""))
+        with record.phase("session"), translated():
+            engine = stack.enter_context(open_engine(run.job.name, profile, show_all=settings.debug))
+        install_handlers()
+        stack.callback(engine.cancel)
+        _record_engine(record, engine, profile)
+        line = ProgressLine(enabled=settings.progress)
+        stack.callback(line.close)
+        stack.enter_context(reporting(engine.spark, line.update))
+        with translated(inputs=_paths(run.command.inputs)):
+            _answer(run, engine, listings, output=output, stack=stack)
+
+
+def _profile(settings: JobSettings) -> Profile:
+    folder = conf_folder(settings.conf_dir, environ=os.environ)
+    name = settings.profile or default_profile(os.environ)
+    return load_profile(name, folder=folder, overrides=pairs(settings.conf))
+
+
+def _paths(requests: Sequence[InputRequest]) -> list[str]:
+    return [path for request in requests for path in request.paths]
+
+
+def _listed(request: InputRequest, *, engine: Engine | None = None) -> Listing:
+    """What is at the input's paths; a table or another file system shows itself only to a session."""
+    spark = engine.spark if engine else None
+    for path in request.paths:
+        storage = storage_for(path, spark)
+        if storage is not None and storage.is_local and restore_if_interrupted(path, storage=storage):
+            _LOG.warning("restored %s, which an interrupted run had moved away", path)
+    return list_input(request, storage_for(request.paths[0], spark))
+
+
+def _staged(run: Run, stack: ExitStack, storage: Storage | None) -> StagedOutput | None:
+    """The output made ready, as soon as its storage can be reached: local ones before a session starts."""
+    settings = run.settings
+    if settings.output is None or settings.explain or storage is None:
+        return None
+    return stack.enter_context(
+        StagedOutput(
+            settings.output,
+            run_id=run.record.run_id,
+            mode=settings.mode,
+            storage=storage,
+            inputs=_paths(run.command.inputs),
+        )
+    )
+
+
+def _record_engine(record: RunRecord, engine: Engine, profile: Profile) -> None:
+    record.configuration = {"profile": profile.name, **engine.configuration}
+    record.not_applied = [asdict(item) for item in engine.not_applied]
+    record.versions = engine.versions
+    record.application_id = engine.application_id
+    record.ui_address = engine.ui_address
+    record.save()
+    for item in engine.not_applied:
+        shown = mask_value(item.key, item.asked), mask_value(item.key, item.effective or "unset")
+        _LOG.warning("not applied: %s = %s, in force: %s (%s)", item.key, *shown, item.why)
+
+
+def _answer(
+    run: Run,
+    engine: Engine,
+    listings: Mapping[str, Listing],
+    *,
+    output: StagedOutput | None,
+    stack: ExitStack,
+) -> None:
+    job, settings, record = run.job, run.settings, run.record
+    with record.phase("read"):
+        requests = [request for request in run.command.inputs if not listings[request.name].is_listed]
+        listings = {**listings, **{item.name: _listed(item, engine=engine) for item in requests}}
+        facts = _facts(run, engine, listings)
+        frames = {name: read_input(engine.spark, listing) for name, listing in listings.items()}
+    with record.phase("plan"):
+        decision = job.plan(facts, settings)
+        record.decisions.append(decision.record())
+        _LOG.info("decision: %s", decision.line())
+        answer = job.build(frames, settings, decision)
+    if settings.explain:
+        explain(answer, facts=facts, decision=decision)
+        return
+    if settings.verify:
+        engine.describe(f"{job.name}: verify")
+        with record.phase("verify"):
+            plain = job.plain(frames, settings)
+            record.verification = verify(answer, plain, approximate=job.approximate(settings))
+        _LOG.info("verified: %s", _verified(record.verification))
+    output = output or _staged(run, stack, storage_for(settings.output or "", engine.spark))
+    engine.describe(f"{job.name}: {decision.choice}")
+    with record.phase("write" if output else "print"):
+        record.rows_out = _publish(answer, run, output) if output else _print(answer, run)
+
+
+def _facts(run: Run, engine: Engine, listings: Mapping[str, Listing]) -> Facts:
+    wanted = run.job.sample(run.settings)
+    facts = {}
+    for name, listing in listings.items():
+        columns = wanted.get(name, ())
+        sample = sample_keys(listing, columns) if columns else None
+        facts[name] = replace(static_facts(listing), sample=sample)
+        _LOG.info("%s: %s", name, describe_input(facts[name]))
+    counts = [item.row_count for item in facts.values()]
+    run.record.rows_in = sum(count for count in counts if count is not None) if None not in counts else None
+    run.record.inputs = [
+        {**asdict(item), "skipped": list(listings[name].skipped), "unchecked": list(listings[name].unchecked)}
+        for name, item in facts.items()
+    ]
+    return Facts(facts, engine.name, CAPABILITIES, engine.spark.version, engine.core_count)
+
+
+def _verified(report: Mapping[str, Any]) -> str:
+    floats = report["compared_within_1e-9"]
+    within = f"; {', '.join(floats)} within a relative 1e-9" if floats else ""
+    return f"{report['planned']['row_count']:,} rows equal the plain plan's by fingerprint{within}"
+
+
+def _publish(answer: DataFrame, run: Run, output: StagedOutput) -> int:
+    settings = run.settings
+    display = run.job.display(settings, answer.columns)
+    rows = write_rows(
+        answer,
+        output.staging_path,
+        file_format=settings.output_format,
+        file_count=settings.output_files,
+        order=display.order,
+    )
+    output.publish()
+    run.record.output = {"path": settings.output, "format": settings.output_format, "mode": settings.mode}
+    return rows
+
+
+def _print(answer: DataFrame, run: Run) -> int:
+    settings = run.settings
+    return present(answer, style=settings.format, display=run.job.display(settings, answer.columns))

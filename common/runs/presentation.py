@@ -1,0 +1,36 @@
+"""Rows for people and for pipes: all when there are few, else the first ones and the count."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pyspark.sql import DataFrame
+
+from common.core import console
+from common.runs.job import Display
+from common.transforms.columns import named
+
+ALL_UP_TO_ROWS = 100
+ELSE_FIRST_ROWS = 20
+
+
+def present(df: DataFrame, *, style: Literal["table", "csv", "json"], display: Display) -> int:
+    """Print the rows to stdout and return how many there are.
+
+    Plan:
+        One action that brings at most 101 rows to the driver; a second one counts when there are more.
+    """
+    ordered = df.orderBy(*map(named, display.order)) if display.order else df
+    head = [tuple(row) for row in ordered.limit(ALL_UP_TO_ROWS + 1).collect()]
+    cut = len(head) > ALL_UP_TO_ROWS
+    rows = head[:ELSE_FIRST_ROWS] if cut else head
+    count = df.count() if cut else len(head)
+    caption = f"the first {len(rows)} of {count:,} rows; --output writes all" if cut else None
+    if style == "table":
+        console.print_table(df.columns, rows, measures=display.measures, caption=caption)
+    else:
+        printer = console.print_csv if style == "csv" else console.print_json
+        printer(df.columns, rows)
+        if caption:
+            console.say(caption)
+    return count

@@ -1,0 +1,146 @@
+"""Spark configuration in layers: base < site < accelerator < flag, each value with its origin.
+
+A layer is a file in spark-defaults form (`key value`, `key=value`, `# comment`). DESIGN: the same key twice
+inside a layer is an error; a later layer wins over an earlier one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from common.core.errors import ConfigurationError, UnknownNameError, did_you_mean
+
+BASE = "base"
+SUFFIX = ".conf"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One Spark setting: its value, the layer it came from, and where it is written."""
+
+    key: str
+    value: str
+    layer: str
+    origin: str
+
+
+@dataclass(frozen=True)
+class Profile:
+    """The composed configuration.
+
+    Attributes:
+        name: As the user named it ("local", "yarn+comet"), or "base" when no site applies.
+        settings: Key to the winning setting.
+    """
+
+    name: str
+    settings: Mapping[str, Setting]
+
+    def value(self, key: str, default: str = "") -> str:
+        """The value of `key`, or `default`."""
+        setting = self.settings.get(key)
+        return setting.value if setting else default
+
+
+def load_profile(name: str, *, folder: Path, overrides: Mapping[str, str] | None = None) -> Profile:
+    """Compose base, the layers of `name` (SITE[+ACCELERATOR]) and the flags.
+
+    Raises:
+        UnknownNameError: there is no such layer.
+        ConfigurationError: a layer cannot be read, or holds a key twice.
+    """
+    parts = [] if name == BASE else name.split("+")
+    layers = [_layer(part, folder=folder) for part in [BASE, *parts]]
+    flags = [Setting(key, value, "flag", "--conf") for key, value in (overrides or {}).items()]
+    settings = {setting.key: setting for layer in [*layers, flags] for setting in layer}
+    return Profile(name, settings)
+
+
+def conf_folder(explicit: str | None, *, environ: Mapping[str, str]) -> Path:
+    """The folder of the profiles: the flag, $SALTPAN_CONF, the clone, then the copy in the package.
+
+    Raises:
+        ConfigurationError: the named folder holds no base.conf.
+    """
+    asked = explicit or environ.get("SALTPAN_CONF")
+    if asked:
+        return _checked(Path(asked).expanduser(), by="--conf-dir" if explicit else "SALTPAN_CONF")
+    package = Path(__file__).resolve().parent
+    clone = package.parents[1] / "conf"
+    return _checked(
+        clone if (clone / f"{BASE}{SUFFIX}").is_file() else package / "conf", by="the installation"
+    )
+
+
+def _checked(folder: Path, *, by: str) -> Path:
+    if not (folder / f"{BASE}{SUFFIX}").is_file():
+        raise ConfigurationError(
+            "folder", str(folder), expected=f"a {BASE}{SUFFIX} in it", got=f"none, named by {by}"
+        )
+    return folder
+
+
+def _layer(name: str, *, folder: Path) -> list[Setting]:
+    available = sorted(path.stem for path in folder.glob(f"*{SUFFIX}") if path.stem != BASE)
+    if name != BASE and name not in available:
+        hint = did_you_mean(name, available)
+        raise UnknownNameError(
+            "profile", name, expected=f"one of {', '.join(available)}", got=repr(name), hint=hint
+        )
+    path = folder / f"{name}{SUFFIX}"
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(
+            "profile", str(path), expected="a readable text file", got=str(error)
+        ) from error
+    return parse_properties(text, layer=name, origin=f"{folder.name}/{path.name}")
+
+
+def parse_properties(text: str, *, layer: str, origin: str) -> list[Setting]:
+    """The settings of a file in spark-defaults form.
+
+    Raises:
+        ConfigurationError: a key stands twice, or has no value.
+
+    >>> settings = parse_properties("spark.a  1 2\\n# why\\nspark.b=x=y", layer="l", origin="f")
+    >>> [(s.key, s.value, s.origin) for s in settings]
+    [('spark.a', '1 2', 'f:1'), ('spark.b', 'x=y', 'f:3')]
+    """
+    settings: dict[str, Setting] = {}
+    for number, line in _logical_lines(text.splitlines()):
+        key, value = _split(line)
+        here = f"{origin}:{number}"
+        if not value:
+            raise ConfigurationError("key", key, expected="a value after the key", got=f"none at {here}")
+        if key in settings:
+            raise ConfigurationError(
+                "key", key, expected="once in a layer", got=f"twice, at {settings[key].origin} and {here}"
+            )
+        settings[key] = Setting(key, value, layer, here)
+    return list(settings.values())
+
+
+def _logical_lines(lines: Sequence[str]) -> Iterable[tuple[int, str]]:
+    """Lines with content; one that ends in a backslash goes on in the next, as in Java properties."""
+    start, held = 0, ""
+    for number, raw in enumerate(lines, start=1):
+        line = raw.strip()
+        if not held and (not line or line[0] in "#!"):
+            continue
+        start = start if held else number
+        if line.endswith("\\"):
+            held += line[:-1]
+            continue
+        yield start, held + line
+        held = ""
+    if held:
+        yield start, held
+
+
+def _split(line: str) -> tuple[str, str]:
+    """Key and value at the first of white space, `=` or `:`."""
+    end = next((index for index, character in enumerate(line) if character in "=: \t"), len(line))
+    return line[:end], line[end:].lstrip(" \t").removeprefix("=").removeprefix(":").strip()

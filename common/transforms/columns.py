@@ -1,0 +1,63 @@
+"""Columns by the names that users type, and what their types allow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import ArrayType, DataType, MapType, StructType
+
+from common.core.errors import ColumnMissingError
+
+# Types that Spark cannot compare with <. By name, because some exist only in newer releases.
+_UNORDERED = frozenset({"map", "variant", "interval", "calendarinterval", "geometry", "geography"})
+
+
+def named(name: str) -> Column:
+    """The column of exactly this name; dots, commas and quotes in it are characters."""
+    return F.col("`" + name.replace("`", "``") + "`")
+
+
+def resolve(names: Sequence[str], *, available: Sequence[str], where: str) -> tuple[str, ...]:
+    """The real names of columns that were typed: exact first, else the only one that differs in case.
+
+    Args:
+        names: As typed.
+        available: The columns there are.
+        where: What has them, for the error ("the input", "the groups").
+
+    Raises:
+        ColumnMissingError: a name is not there; all missing ones are listed with the nearest names.
+    """
+    found = {name: _match(name, available) for name in names}
+    missing = [name for name, match in found.items() if match is None]
+    if missing:
+        raise ColumnMissingError.among(missing, available, where=where)
+    return tuple(match for match in found.values() if match is not None)
+
+
+def _match(name: str, available: Sequence[str]) -> str | None:
+    if name in available:
+        return name
+    similar = [candidate for candidate in available if candidate.lower() == name.lower()]
+    return similar[0] if len(similar) == 1 else None
+
+
+def unordered(df: DataFrame, *, names: Sequence[str]) -> tuple[str, ...]:
+    """Those of `names` whose type has no order (maps, variants, and what contains them)."""
+    return tuple(name for name in names if not is_orderable(df.schema[name].dataType))
+
+
+def is_orderable(kind: DataType) -> bool:
+    """True when Spark can sort by values of this type.
+
+    >>> from pyspark.sql.types import ArrayType, IntegerType, MapType, StringType
+    >>> is_orderable(ArrayType(IntegerType())), is_orderable(ArrayType(MapType(StringType(), StringType())))
+    (True, False)
+    """
+    if isinstance(kind, ArrayType):
+        return is_orderable(kind.elementType)
+    if isinstance(kind, StructType):
+        return all(is_orderable(field.dataType) for field in kind.fields)
+    return not isinstance(kind, MapType) and kind.typeName() not in _UNORDERED

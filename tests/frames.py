@@ -1,0 +1,70 @@
+"""Frames for tests: literal rows in any number of partitions, and a guard against hidden actions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+from unittest.mock import PropertyMock, patch
+
+from pyspark.sql import DataFrame, SparkSession
+
+_ACTIONS = (
+    "checkpoint",
+    "collect",
+    "count",
+    "first",
+    "foreach",
+    "foreachPartition",
+    "head",
+    "isEmpty",
+    "localCheckpoint",
+    "show",
+    "tail",
+    "take",
+    "toArrow",
+    "toLocalIterator",
+    "toPandas",
+)
+_PROPERTIES = ("rdd", "write", "writeStream")
+
+
+def frame(
+    spark: SparkSession,
+    rows: Sequence[Sequence[Any]],
+    schema: str,
+    *,
+    partitions: int = 1,
+    flip: bool = False,
+) -> DataFrame:
+    """The rows in exactly so many partitions; `flip` turns their order round."""
+    df = spark.createDataFrame(list(reversed(rows)) if flip else list(rows), schema)
+    return df.coalesce(1) if partitions == 1 else df.repartition(partitions)
+
+
+@contextmanager
+def no_actions() -> Iterator[None]:
+    """Within: any action on a DataFrame fails the test."""
+
+    def refuse(self: DataFrame, *args: object, **kwargs: object) -> None:
+        raise AssertionError("a transform ran an action")
+
+    from pyspark.sql.classic.dataframe import DataFrame as Classic
+
+    patches = [patch.object(Classic, name, refuse) for name in _ACTIONS if hasattr(Classic, name)]
+    patches += [
+        patch.object(Classic, name, new_callable=PropertyMock, side_effect=AssertionError("not a transform"))
+        for name in _PROPERTIES
+    ]
+    for each in patches:
+        each.start()
+    try:
+        yield
+    finally:
+        for each in patches:
+            each.stop()
+
+
+def rows_of(df: DataFrame) -> list[tuple[Any, ...]]:
+    """The rows as plain tuples."""
+    return [tuple(row) for row in df.collect()]
