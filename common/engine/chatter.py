@@ -50,6 +50,10 @@ _KNOWN = (
     _known("noise", r" (?:Utils: Aborting task|FileFormatWriter: (?:Aborting job|Job .* aborted))", "same"),
     _known("noise", r" TaskSetManager: Lost task .*TaskKilled", "killed because another task failed"),
     _known("noise", r"Sharing is only supported for boot loader classes", "of the start-up archive"),
+    _known(
+        "info", r" WindowExec: No Partition Defined for Window", "the decision says when one task ranks all"
+    ),
+    _known("info", r" TaskSetManager: Lost task .* executor driver\):", "one machine does not try again"),
     _known("info", r"^\[[\d.]+s\]\[warning\]\[cds", "a start-up archive that is not used only costs time"),
     _known("info", r"^Picked up (?:_JAVA|JAVA_TOOL|JDK_JAVA)_OPTIONS", "where options came from"),
     _known("info", r"^:: |^\tconfs: |^Ivy Default Cache|^The jars for the packages", "package resolution"),
@@ -74,7 +78,7 @@ _CONTINUES = re.compile(r"^\s|^$|^Caused by: |^Suppressed: |^== SQL|^\^+$|^[\w.$
 def classify(line: str) -> Level:
     """What a line of the JVM's stderr is worth; lines of a stack trace alone are "info".
 
-    >>> classify("26/12/01 10:00:00 WARN WindowExec: No Partition Defined for Window operation!")
+    >>> classify("26/12/01 10:00:00 WARN TaskSetManager: Lost task 1.0 in stage 1.0 (TID 2)")
     'warning'
     >>> classify("WARNING: Using incubator modules: jdk.incubator.vector")
     'noise'
@@ -169,9 +173,10 @@ class Capture:
 def captured_stderr(handler: Callable[[str], None]) -> Iterator[Capture]:
     """Give processes started inside the block a stderr that comes back line by line.
 
-    For as long as the block runs, file descriptor 2 is a pipe, which a JVM launched meanwhile keeps for its
-    life. Python's own `sys.stderr` goes on to the real one. Lines wait for the end of the block (a handler
-    that logs would otherwise read its own lines); afterwards a daemon thread hands them on as they come.
+    For as long as the block runs, the descriptors of stderr and stdout are a pipe, which a JVM launched
+    meanwhile keeps for its life: a JVM that cannot start says so on stdout, where only data belongs.
+    Python's own streams go on to the real ones. Lines wait for the end of the block (a handler that logs
+    would otherwise read its own lines); afterwards a daemon thread hands them on as they come.
 
     Args:
         handler: Called with each line, without its end; in another thread, except at the end of the block.
@@ -181,28 +186,39 @@ def captured_stderr(handler: Callable[[str], None]) -> Iterator[Capture]:
     """
     capture = Capture(handler)
     try:
-        terminal = os.dup(2)
-    except OSError:  # there is no stderr at all: nothing to catch
+        os.fstat(1), os.fstat(2)
+    except OSError:  # one is closed, and a pipe would take its number: nothing is caught
         yield capture
         return
-    ours = sys.stderr
-    with contextlib.suppress(OSError, ValueError, AttributeError):  # sys.stderr may be no file, or closed
-        ours.flush()
-        if ours.fileno() == 2:
-            sys.stderr = open(terminal, "w", buffering=1, errors="backslashreplace", closefd=False)  # noqa: SIM115
     reading, writing = os.pipe()
     capture._start(reading)
-    os.dup2(writing, 2)
-    os.close(writing)
     try:
-        yield capture
+        with _diverted("stdout", writing), _diverted("stderr", writing):
+            os.close(writing)  # the pipe ends with the last process that has it
+            yield capture
     finally:
-        os.dup2(terminal, 2)
-        if sys.stderr is not ours:
-            sys.stderr.flush()
-            sys.stderr = ours
-        os.close(terminal)
         capture._release()
+
+
+@contextlib.contextmanager
+def _diverted(name: Literal["stdout", "stderr"], target: int) -> Iterator[None]:
+    """Point the descriptor of a standard stream elsewhere; Python's own stream stays where it was."""
+    number = {"stdout": 1, "stderr": 2}[name]
+    before = os.dup(number)
+    ours = getattr(sys, name)
+    with contextlib.suppress(OSError, ValueError, AttributeError):  # it may be no file, or closed
+        ours.flush()
+        if ours.fileno() == number:
+            setattr(sys, name, open(before, "w", buffering=1, errors=ours.errors, closefd=False))  # noqa: SIM115
+    os.dup2(target, number)
+    try:
+        yield
+    finally:
+        os.dup2(before, number)
+        if getattr(sys, name) is not ours:
+            getattr(sys, name).flush()
+            setattr(sys, name, ours)
+        os.close(before)
 
 
 def silence_query_loggers() -> None:

@@ -62,7 +62,7 @@ def translate(error: BaseException, *, inputs: Sequence[str] = ()) -> SuiteError
     if not from_engine(error):
         return None
     clues = find_clues(error)
-    for look in (worker_failure, machine_failure, jvm_failure, _condition_failure):
+    for look in (worker_failure, jvm_failure, machine_failure, _condition_failure):
         known = look(clues)
         if known is not None:
             return known if known.name else _named(known, ", ".join(inputs) or "input")

@@ -155,10 +155,12 @@ def _spark_version(home: Path) -> str | None:
 def _imported_version() -> str | None:
     """The version of the pyspark that an import would find, without importing it."""
     spec = importlib.util.find_spec("pyspark")
-    if spec is None or spec.origin is None:
+    # Through the loader: under spark-submit pyspark is imported from a zip.
+    get_data = getattr(spec.loader, "get_data", None) if spec else None
+    if spec is None or spec.origin is None or get_data is None:
         return None
     try:
-        text = Path(spec.origin).with_name("version.py").read_text("utf-8")
+        text = get_data(str(Path(spec.origin).with_name("version.py"))).decode("utf-8")
     except OSError:
         return None
     found = re.search(r"__version__[^=]*= *[\"']([^\"']+)[\"']", text)

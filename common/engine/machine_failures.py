@@ -115,7 +115,8 @@ _KNOWN = (
         InstallationError,
     ),
     Known(
-        r"Mkdirs failed to create (\S+?)(?:/_temporary\S*)? |(?:mkdir|rename|create).*Permission denied",
+        r"(?:Mkdirs failed to create|Parent path is not a directory:) (\S+?)(?:/_temporary\S*)?(?:\s|$)"
+        r"|(?:mkdir|rename|create).*Permission denied",
         "output",
         "folder",
         "a folder that may be written",

@@ -11,12 +11,15 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
+from py4j.protocol import Py4JError
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from common import __version__
-from common.engine.chatter import Classifier, captured_stderr
+from common.engine.chatter import Classifier, captured_stderr, classify
 from common.engine.installation import prepare_installation
 from common.engine.package import worker_package
 from common.settings.profiles import BASE, Profile, Setting
@@ -32,7 +35,7 @@ _LOG = logging.getLogger("saltpan.engine")
 _SPARK_LOG = logging.getLogger("saltpan.spark")
 
 # Date, time and level before what Spark logs: the suite's log has its own.
-_STAMP = re.compile(r"^\d\d/\d\d/\d\d \d\d:\d\d:\d\d [A-Z]+ ")
+_STAMP = re.compile(r"^(?:\d\d/\d\d/\d\d )?\d\d:\d\d:\d\d [A-Z]+ ")
 
 
 @dataclass(frozen=True)
@@ -114,12 +117,15 @@ def under_submit(environ: Mapping[str, str]) -> bool:
 
 
 @contextmanager
-def open_engine(app_name: str, profile: Profile, *, show_all: bool = False) -> Iterator[Engine]:
+def open_engine(
+    app_name: str, profile: Profile, *, log_config: Path | None = None, show_all: bool = False
+) -> Iterator[Engine]:
     """A session with the profile applied; stopped, or given back as it was, at the end.
 
     Args:
         app_name: The application's name in Spark's pages.
         profile: Settings to start with, or to apply as far as a session that exists allows.
+        log_config: Log4j properties for a JVM that has none of its own.
         show_all: Let everything that Spark says through to the log.
 
     Raises:
@@ -127,48 +133,77 @@ def open_engine(app_name: str, profile: Profile, *, show_all: bool = False) -> I
         InstallationError: Spark or the workers' Python are not of one version.
     """
     with ExitStack() as stack:
+        if not show_all:
+            _quiet_python_side()
         existing = SparkSession.getActiveSession()
         if existing is None and not under_submit(os.environ):
-            spark = stack.enter_context(_own_session(app_name, profile, show_all=show_all))
+            builder = _builder(app_name, profile, log_config=None if show_all else log_config)
+            spark = stack.enter_context(_own_session(builder, show_all=show_all))
             engine = Engine(spark, "local", _compare(spark, profile))
         else:
             name: EngineName = "existing" if existing is not None else "submit"
-            spark = existing or _submitted_session(app_name, show_all=show_all)
+            spark = existing or _submitted_session(app_name, log_config=None if show_all else log_config)
             engine = Engine(spark, name, stack.enter_context(_applied(spark, profile)))
         _ship_package(spark, stack)
         yield engine
 
 
-@contextmanager
-def _own_session(app_name: str, profile: Profile, *, show_all: bool) -> Iterator[SparkSession]:
-    prepare_installation(os.environ)
+def _builder(app_name: str, profile: Profile, *, log_config: Path | None) -> SparkSession.Builder:
     builder = SparkSession.builder.appName(app_name)
     for setting in profile.settings.values():
         builder = builder.config(setting.key, setting.value)
     if "spark.pyspark.python" not in profile.settings and "PYSPARK_PYTHON" not in os.environ:
         builder = builder.config("spark.pyspark.python", sys.executable)
-    builder = builder.config("spark.driver.extraJavaOptions", _java_options(profile))
+    # All answers are given in UTC; what the profile says comes later and wins.
+    options = ["-Duser.timezone=UTC", profile.value("spark.driver.extraJavaOptions")]
+    if log_config is not None:
+        options.insert(0, f"-Dlog4j2.configurationFile={log_config.resolve().as_uri()}")
+    return builder.config("spark.driver.extraJavaOptions", " ".join(filter(None, options)))
+
+
+@contextmanager
+def _own_session(builder: SparkSession.Builder, *, show_all: bool) -> Iterator[SparkSession]:
+    prepare_installation(os.environ)
     with captured_stderr(_Relay(show_all=show_all)):
         spark = builder.getOrCreate()
-    spark.sparkContext.setLogLevel("INFO" if show_all else "WARN")
+    if show_all:
+        spark.sparkContext.setLogLevel("INFO")
     try:
         yield spark
     finally:
         spark.stop()
 
 
-def _submitted_session(app_name: str, *, show_all: bool) -> SparkSession:
+def _submitted_session(app_name: str, *, log_config: Path | None) -> SparkSession:
     prepare_installation(os.environ)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    spark = SparkSession.builder.appName(app_name).getOrCreate()
-    if not show_all:
-        spark.sparkContext.setLogLevel("ERROR")
-    return spark
+    if log_config is not None:
+        _configure_jvm_logs(log_config)
+    return SparkSession.builder.appName(app_name).getOrCreate()
 
 
-def _java_options(profile: Profile) -> str:
-    """The profile's options, after the time zone in which all answers are given."""
-    return f"-Duser.timezone=UTC {profile.value('spark.driver.extraJavaOptions')}".strip()
+def _configure_jvm_logs(log_config: Path) -> None:
+    """Give the JVM of spark-submit our log settings before a context starts, unless it has its owner's.
+
+    Spark loads its defaults anew when the context starts, as long as it remembers that it uses them: the
+    flags of its `Logging` object are set to say that this is done.
+    """
+    SparkContext._ensure_initialized()
+    jvm: Any = SparkContext._jvm
+    logging_object = getattr(getattr(jvm, "org.apache.spark.internal.Logging$"), "MODULE$")
+    prefix = "org$apache$spark$internal$Logging$$"
+    try:
+        if getattr(logging_object, f"{prefix}defaultSparkLog4jConfig")():
+            configurator = jvm.org.apache.logging.log4j.core.config.Configurator
+            configurator.reconfigure(jvm.java.net.URI(log_config.resolve().as_uri()))
+            getattr(logging_object, f"{prefix}initialized_$eq")(True)
+    except Py4JError as error:  # a release with other insides only says more than it need
+        _LOG.debug("Spark's own log settings stay: %s", error)
+
+
+def _quiet_python_side() -> None:
+    """Spark's Python side logs every failed query as JSON to stderr; the suite says it in one sentence."""
+    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)
 
 
 class _Relay:
@@ -181,6 +216,8 @@ class _Relay:
     def __call__(self, line: str) -> None:
         kind = self._classifier.classify(line)
         level = {"error": logging.ERROR, "warning": logging.WARNING}.get(kind, logging.DEBUG)
+        if classify(line) == "info":  # the stack below an entry: what it means is said by the error itself
+            level = logging.DEBUG
         if kind != "noise" or self._show_all:
             _SPARK_LOG.log(level, "Spark: %s", _STAMP.sub("", line))
 

@@ -8,6 +8,8 @@ from typing import Literal
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
 
+from common.engine.storage import is_local_path
+
 OutputFormat = Literal["parquet", "orc", "csv", "json"]
 
 # Options that make a written file readable again as the same values.
@@ -29,7 +31,7 @@ def write_rows(
 
     Args:
         df: Rows to write.
-        folder: Local path or URL of a folder that does not exist yet.
+        folder: Absolute local path or URL of a folder that does not exist yet.
         file_format: parquet, orc, csv (with a header) or json (one object a line).
         file_count: Number of files; None leaves it to the plan.
         order: Columns by which the rows of each file are sorted.
@@ -46,5 +48,7 @@ def write_rows(
         rows = rows.repartition(file_count)
     if order:
         rows = rows.sortWithinPartitions(*order)
-    rows.write.format(file_format).options(**_OPTIONS.get(file_format, {})).mode("error").save(folder)
+    # Spelled as a URL, a local path is one also where the cluster's default file system is another.
+    place = f"file://{folder}" if is_local_path(folder) and folder.startswith("/") else folder
+    rows.write.format(file_format).options(**_OPTIONS.get(file_format, {})).mode("error").save(place)
     return int(observation.get["rows"])

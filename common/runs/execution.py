@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from common.core import console
-from common.core.errors import ExitCode, SuiteError
+from common.core.errors import ExitCode, SuiteError, UsageError
 from common.core.logs import bind_run, configure_logs
 from common.core.units import format_seconds
 from common.engine.failures import translate
@@ -79,7 +79,11 @@ def _recorded(run: Run) -> int:
         ended = problem if isinstance(problem, SuiteError) else translate(problem) or problem
         if run.settings.debug:
             _LOG.error("%s", "".join(traceback.format_exception(problem)))
-    run.record.finish(ended)
+    try:
+        run.record.finish(ended)
+    except UsageError as unwritten:  # the disk filled up, or the folder went: the job's own news comes first
+        _LOG.error("%s", unwritten)
+        ended = ended or unwritten
     _say_how_it_ended(run, ended, took=format_seconds(time.monotonic() - started))
     return int(outcome_of(ended)[1])
 
@@ -89,7 +93,10 @@ def _say_how_it_ended(run: Run, ended: BaseException | None, *, took: str) -> No
     if isinstance(ended, SuiteError):
         _LOG.error("%s", ended)
     elif isinstance(ended, KeyboardInterrupt):
-        _LOG.warning("interrupted after %s: nothing was published", took)
+        published = (
+            f"{record.output['path']} was published before" if record.output else "nothing was published"
+        )
+        _LOG.warning("interrupted after %s: %s", took, published)
     elif ended is not None:
         what = " ".join(f"{type(ended).__name__}: {ended}".split())[:500]
         hint = f"run again with --debug and report it; the record is {record.path}"

@@ -40,7 +40,7 @@ def describe_input(facts: InputFacts) -> str:
     """One line: rows, files, bytes and where from.
 
     >>> describe_input(InputFacts("input", "parquet", ("in",), file_count=2, size_bytes=2048, row_count=30))
-    '30 rows in 2 parquet files (2.0 KiB) from in'
+    '30 rows in 2 parquet files (2 KiB) from in'
     """
     rows = "rows" if facts.row_count is None else f"{facts.row_count:,} rows"
     where = ", ".join(facts.paths)

@@ -14,8 +14,8 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from common.core.progress import ProgressLine
 from common.core.masking import mask_value
+from common.core.progress import ProgressLine
 from common.engine.facts import sample_keys, static_facts
 from common.engine.failures import translated
 from common.engine.listing import Listing, list_input
@@ -35,7 +35,7 @@ from common.runs.verification import verify
 from common.settings.command_line import Command
 from common.settings.inputs import InputRequest
 from common.settings.job import JobSettings, pairs
-from common.settings.profiles import Profile, conf_folder, load_profile
+from common.settings.profiles import Profile, conf_folder, load_profile, log_config
 from common.tuning.facts import Facts
 
 _LOG = logging.getLogger("saltpan.run")
@@ -63,13 +63,18 @@ def go(run: Run) -> None:
         Interrupted: a signal asked to stop.
     """
     settings, record = run.settings, run.record
-    profile = _profile(settings)
+    folder = conf_folder(settings.conf_dir, environ=os.environ)
+    name = settings.profile or default_profile(os.environ)
+    profile = load_profile(name, folder=folder, overrides=pairs(settings.conf))
     with ExitStack() as stack:
         with record.phase("facts"):
             listings = {request.name: _listed(request) for request in run.command.inputs}
         output = _staged(run, stack, storage_for(settings.output or ""))
         with record.phase("session"), translated():
-            engine = stack.enter_context(open_engine(run.job.name, profile, show_all=settings.debug))
+            opening = open_engine(
+                run.job.name, profile, log_config=log_config(folder), show_all=settings.debug
+            )
+            engine = stack.enter_context(opening)
         install_handlers()
         stack.callback(engine.cancel)
         _record_engine(record, engine, profile)
@@ -78,12 +83,6 @@ def go(run: Run) -> None:
         stack.enter_context(reporting(engine.spark, line.update))
         with translated(inputs=_paths(run.command.inputs)):
             _answer(run, engine, listings, output=output, stack=stack)
-
-
-def _profile(settings: JobSettings) -> Profile:
-    folder = conf_folder(settings.conf_dir, environ=os.environ)
-    name = settings.profile or default_profile(os.environ)
-    return load_profile(name, folder=folder, overrides=pairs(settings.conf))
 
 
 def _paths(requests: Sequence[InputRequest]) -> list[str]:

@@ -74,6 +74,12 @@ def conf_folder(explicit: str | None, *, environ: Mapping[str, str]) -> Path:
     )
 
 
+def log_config(folder: Path) -> Path | None:
+    """The Log4j properties in a folder of profiles, if it has any."""
+    path = folder / "log4j2.properties"
+    return path if path.is_file() else None
+
+
 def _checked(folder: Path, *, by: str) -> Path:
     if not (folder / f"{BASE}{SUFFIX}").is_file():
         raise ConfigurationError(

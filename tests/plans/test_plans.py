@@ -97,7 +97,9 @@ def test_line_breaks_and_plan_like_text_in_literals_are_text(facts: DataFrame) -
 
 def test_wide_rows_are_not_cut(spark: SparkSession, tmp_path: Path) -> None:
     columns = [f"column_{number:03}" for number in range(120)]
-    spark.range(3).select(*(F.col("id").alias(name) for name in columns)).write.parquet(str(tmp_path / "wide"))
+    spark.range(3).select(*(F.col("id").alias(name) for name in columns)).write.parquet(
+        str(tmp_path / "wide")
+    )
     wide = spark.read.parquet(str(tmp_path / "wide")).where(" and ".join(f"{name} > 1" for name in columns))
     (scan,) = read_plan(wide).scans
     assert scan.read_schema == "struct<" + ",".join(f"{name}:bigint" for name in columns) + ">"

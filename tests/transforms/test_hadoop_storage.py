@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -47,7 +48,7 @@ def test_entries_are_those_of_the_local_storage(storage: HadoopStorage, tmp_path
 def test_failures_are_oserrors(storage: HadoopStorage, tmp_path: Path) -> None:
     absent = f"file:{tmp_path}/absent"
     assert not storage.exists(absent)
-    calls = [
+    calls: list[Callable[[], object]] = [
         lambda: storage.entry(absent),
         lambda: storage.children(absent),
         lambda: storage.head(absent, size_bytes=1),

@@ -111,7 +111,10 @@ def test_no_java_at_all(tmp_path: Path) -> None:
         ('NAME="Ubuntu"\nID=ubuntu\nID_LIKE=debian\nVERSION_ID="24.04"', "openjdk-17-jre-headless"),
         ('ID=linuxmint\nID_LIKE="ubuntu debian"\nVERSION_ID="22"', "apt-get install openjdk-17-jre-headless"),
         ("ID=fedora\nVERSION_ID=43\n", "dnf install java-21-openjdk-headless"),
-        ('ID="rocky"\nID_LIKE="rhel centos fedora"\nVERSION_ID="9.4"', "dnf install java-17-openjdk-headless"),
+        (
+            'ID="rocky"\nID_LIKE="rhel centos fedora"\nVERSION_ID="9.4"',
+            "dnf install java-17-openjdk-headless",
+        ),
         ('ID="centos"\nVERSION_ID="7"', "yum install java-17-openjdk-headless"),
         ('ID="amzn"\nID_LIKE="fedora"\nVERSION_ID="2023"', "dnf install java-17-amazon-corretto-headless"),
         ("ID=alpine\nVERSION_ID=3.20.1", "apk add openjdk17-jre-headless"),

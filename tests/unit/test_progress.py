@@ -34,7 +34,9 @@ def test_the_line(stages: list[Stage], seconds: float, text: str) -> None:
 class Tracker:
     """A status tracker whose answers are given."""
 
-    def __init__(self, jobs: dict[int, list[int]], stages: dict[int, tuple[int, int]], active: list[int]) -> None:
+    def __init__(
+        self, jobs: dict[int, list[int]], stages: dict[int, tuple[int, int]], active: list[int]
+    ) -> None:
         self._jobs, self._stages, self._active = jobs, stages, active
 
     def getActiveStageIds(self) -> list[int]:  # noqa: N802

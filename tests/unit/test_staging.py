@@ -202,7 +202,7 @@ def test_mode_error_refuses_an_output_that_appears_while_it_works(tmp_path: Path
         write(tmp_path / "out", OLD)
         staged.publish()
 
-    with pytest.raises(OutputExistsError):
+    with pytest.raises(OutputExistsError, match="--mode overwrite"):
         work(tmp_path / "out", publish_late)
     assert tree(tmp_path / "out") == OLD
     assert names(tmp_path) == ["out"]
