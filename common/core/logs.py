@@ -49,7 +49,8 @@ def configure_logs(
     root.addHandler(_ConsoleHandler(stream, _JsonFormatter(run_id) if format == "json" else _TextFormatter()))
     root.setLevel(logging.WARNING if verbosity < 0 else logging.DEBUG if verbosity else logging.INFO)
     root.propagate = False  # a platform's root handlers would print it again, unmasked
-    logging.getLogger("py4j").setLevel(logging.ERROR)
+    # py4j logs a traceback for every call that a signal interrupts, and raises it as well.
+    logging.getLogger("py4j").setLevel(logging.CRITICAL + 1)
 
 
 def bind_run(run_id: str | None) -> None:

@@ -31,7 +31,7 @@ def find_packages(environ: Mapping[str, str]) -> None:
             sys.executable,
             expected=f"the packages {', '.join(missing)}",
             got="a Python without them",
-            hint="run `pip install saltpan`, or set PYSPARK_PYTHON to a Python that has it (.venv/bin/python)",
+            hint="run `pip install saltpan`, or set PYSPARK_PYTHON to a Python that has it",
         )
 
 

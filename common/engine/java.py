@@ -1,4 +1,4 @@
-"""Whether there is a Java for Spark, whether SPARK_HOME is the Spark imported, whether workers run our Python."""
+"""Whether Java suits Spark, SPARK_HOME is the Spark imported, and workers run the driver's Python."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from common import __version__
-from common.engine.chatter import Classifier, captured_stderr, classify
+from common.engine.chatter import Classifier, captured_stderr, classify, silence_query_loggers
 from common.engine.installation import prepare_installation
 from common.engine.package import worker_package
 from common.settings.profiles import BASE, Profile, Setting
@@ -134,7 +134,8 @@ def open_engine(
     """
     with ExitStack() as stack:
         if not show_all:
-            _quiet_python_side()
+            silence_query_loggers()  # the suite says it in one sentence
+        stack.enter_context(_worker_python(profile.value("spark.pyspark.python")))
         existing = SparkSession.getActiveSession()
         if existing is None and not under_submit(os.environ):
             builder = _builder(app_name, profile, log_config=None if show_all else log_config)
@@ -152,13 +153,27 @@ def _builder(app_name: str, profile: Profile, *, log_config: Path | None) -> Spa
     builder = SparkSession.builder.appName(app_name)
     for setting in profile.settings.values():
         builder = builder.config(setting.key, setting.value)
-    if "spark.pyspark.python" not in profile.settings and "PYSPARK_PYTHON" not in os.environ:
-        builder = builder.config("spark.pyspark.python", sys.executable)
     # All answers are given in UTC; what the profile says comes later and wins.
     options = ["-Duser.timezone=UTC", profile.value("spark.driver.extraJavaOptions")]
     if log_config is not None:
         options.insert(0, f"-Dlog4j2.configurationFile={log_config.resolve().as_uri()}")
     return builder.config("spark.driver.extraJavaOptions", " ".join(filter(None, options)))
+
+
+@contextmanager
+def _worker_python(named: str) -> Iterator[None]:
+    """Workers run the driver's Python unless told otherwise; else it would be the first python3 on PATH.
+
+    The variable is what PySpark looks at: it reads `spark.pyspark.python` under spark-submit only.
+    """
+    if "PYSPARK_PYTHON" in os.environ:
+        yield
+        return
+    os.environ["PYSPARK_PYTHON"] = named or sys.executable
+    try:
+        yield
+    finally:
+        del os.environ["PYSPARK_PYTHON"]
 
 
 @contextmanager
@@ -176,7 +191,6 @@ def _own_session(builder: SparkSession.Builder, *, show_all: bool) -> Iterator[S
 
 def _submitted_session(app_name: str, *, log_config: Path | None) -> SparkSession:
     prepare_installation(os.environ)
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     if log_config is not None:
         _configure_jvm_logs(log_config)
     return SparkSession.builder.appName(app_name).getOrCreate()
@@ -199,11 +213,6 @@ def _configure_jvm_logs(log_config: Path) -> None:
             getattr(logging_object, f"{prefix}initialized_$eq")(True)
     except Py4JError as error:  # a release with other insides only says more than it need
         _LOG.debug("Spark's own log settings stay: %s", error)
-
-
-def _quiet_python_side() -> None:
-    """Spark's Python side logs every failed query as JSON to stderr; the suite says it in one sentence."""
-    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)
 
 
 class _Relay:

@@ -15,6 +15,7 @@ from common.core.errors import ExitCode, SuiteError, UsageError
 from common.core.logs import bind_run, configure_logs
 from common.core.units import format_seconds
 from common.engine.failures import translate
+from common.engine.stderr import separate_stderr
 from common.runs.job import Job
 from common.runs.phases import Run, go
 from common.runs.record import RunRecord, outcome_of
@@ -37,6 +38,7 @@ def run_job(job: Job[Any], argv: Sequence[str] | None = None) -> int:
         6 --verify found a difference; 130 and 143 for signals.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
+    separate_stderr(os.environ)
     with terminating_signals():
         try:
             command = _understand(job, arguments)

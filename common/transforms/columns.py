@@ -30,14 +30,15 @@ def resolve(names: Sequence[str], *, available: Sequence[str], where: str) -> tu
     Raises:
         ColumnMissingError: a name is not there; all missing ones are listed with the nearest names.
     """
-    found = {name: _match(name, available) for name in names}
-    missing = [name for name, match in found.items() if match is None]
+    found = {name: match(name, available=available) for name in names}
+    missing = [name for name, real in found.items() if real is None]
     if missing:
         raise ColumnMissingError.among(missing, available, where=where)
-    return tuple(match for match in found.values() if match is not None)
+    return tuple(real for real in found.values() if real is not None)
 
 
-def _match(name: str, available: Sequence[str]) -> str | None:
+def match(name: str, *, available: Sequence[str]) -> str | None:
+    """The column of this name: exact, or else the only one that differs in case; None when there is none."""
     if name in available:
         return name
     similar = [candidate for candidate in available if candidate.lower() == name.lower()]

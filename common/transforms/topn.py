@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType, FloatType, StringType
 
 from common.core.errors import ColumnTypeError, ParameterError, StrategyError
-from common.transforms.columns import is_orderable, named, resolve, unordered
+from common.transforms.columns import is_orderable, match, named, resolve, unordered
 
 Ties = Literal["first", "all", "dense"]
 Order = Literal["desc", "asc"]
@@ -129,7 +129,10 @@ def sort_top_n(df: DataFrame, spec: TopN) -> DataFrame:
 
 def score_name(spec: TopN, *, available: Sequence[str]) -> str:
     """The name of the score column: the column itself, the expression's alias, or "score"."""
-    return _score_column(spec.score, available=available) or _alias(spec.score) or DEFAULT_SCORE_NAME
+    plain = _plain_name(spec.score, available=available)
+    if plain is None:
+        return _alias(spec.score) or DEFAULT_SCORE_NAME
+    return match(plain, available=available) or plain
 
 
 def _alias(expression: str) -> str | None:
@@ -141,10 +144,14 @@ def _alias(expression: str) -> str | None:
 
 def _score_column(score: str, *, available: Sequence[str]) -> str | None:
     """The column that `score` names; None for an expression. A lone unknown word is a missing column."""
-    plain = score[1:-1].replace("``", "`") if re.fullmatch(r"`(?:[^`]|``)+`", score) else score
-    if plain in available or re.fullmatch(r"\w+", plain):
-        return resolve([plain], available=available, where="the input")[0]
-    return None
+    plain = _plain_name(score, available=available)
+    return None if plain is None else resolve([plain], available=available, where="the input")[0]
+
+
+def _plain_name(score: str, *, available: Sequence[str]) -> str | None:
+    quoted = re.fullmatch(r"`((?:[^`]|``)+)`", score)
+    plain = quoted.group(1).replace("``", "`") if quoted else score
+    return plain if plain in available or quoted or re.fullmatch(r"\w+", plain) else None
 
 
 def _prepare(df: DataFrame, spec: TopN) -> _Ranked:

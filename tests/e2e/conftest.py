@@ -30,7 +30,7 @@ class Ended:
 
 @dataclass(frozen=True)
 class Shell:
-    """Starts commands in a folder of their own, with nothing of the caller's environment but what is named."""
+    """Starts commands in a folder of their own, with little of the caller's environment."""
 
     folder: Path
     runs: Path

@@ -56,7 +56,7 @@ def test_bad_inputs(
 @pytest.mark.parametrize(
     ("words", "code", "sentence"),
     [
-        (["--score", "dist"], 3, "did you mean `distance`"),
+        (["--score", "distnce"], 3, "did you mean `distance`"),
         (["--score", "sum(distance)"], 2, "SQL"),
         (["--score", "distance +"], 2, "SQL"),
         (["--score", "distnce + 1"], 3, "distance"),

@@ -48,9 +48,9 @@ class Versions(Job[JobSettings]):
             for batch in batches:
                 where = common.__file__
                 yield pa.RecordBatch.from_pydict({
-                    "version": [common.__version__], "python": [sys.version.split()[0]], "zip": [".zip" in where],
+                    "version": [common.__version__], "python": [sys.version.split()[0]], "place": [where],
                 })
-        return inputs["input"].limit(1).mapInArrow(look, "version STRING, python STRING, zip BOOLEAN")
+        return inputs["input"].limit(1).mapInArrow(look, "version STRING, python STRING, place STRING")
 
 if __name__ == "__main__":
     raise SystemExit(run_job(Versions()))
@@ -132,7 +132,9 @@ def test_explain(saltpan: Run, write: Callable[[str], Path]) -> None:
         (["--input", "nowhere"], 3, "PATH_ABSENT"),
     ],
 )
-def test_mistakes(saltpan: Run, write: Callable[[str], Path], words: list[str], code: int, sentence: str) -> None:
+def test_mistakes(
+    saltpan: Run, write: Callable[[str], Path], words: list[str], code: int, sentence: str
+) -> None:
     ended = saltpan(write(LONG_FLIGHTS), *words, *([] if "--input" in words else ["--input", FLIGHTS]))
     assert ended.code == code
     assert sentence in ended.err

@@ -52,7 +52,7 @@ def test_the_table_is_what_a_person_reads(saltpan: Run) -> None:
     ended = saltpan("topn", *ASKED, "--n", "2")
     assert ended.code == 0
     lines = [line.split() for line in ended.out.splitlines()]
-    assert ["ORD", "17,283", "1"] == [word for word in lines[-3 if not lines[-1] else -2] if "█" not in word]
+    assert [word for word in lines[-3 if not lines[-1] else -2] if "█" not in word] == ["ORD", "17,283", "1"]
     stderr = [line for line in ended.err.splitlines() if line]
     assert len(stderr) <= 6, ended.err
     assert "Traceback" not in ended.err
@@ -88,7 +88,18 @@ def test_settings_that_come_too_late_are_reported(submit: Run) -> None:
 
 def test_partitions_ties_and_a_published_output(saltpan: Run, tmp_path: Path) -> None:
     target = tmp_path / "out" / "by carrier"
-    words = ["--input", FLIGHTS, "--score", "arr_delay", "--partition-by", "carrier", "--n", "3", "--ties", "all"]
+    words = [
+        "--input",
+        FLIGHTS,
+        "--score",
+        "arr_delay",
+        "--partition-by",
+        "carrier",
+        "--n",
+        "3",
+        "--ties",
+        "all",
+    ]
     ended = saltpan("topn", *words, "--columns", "carrier,arr_delay,flight", "--output", target, "--verify")
     assert ended.code == 0, ended.err
     expected = duckdb.sql(
@@ -109,7 +120,18 @@ def test_partitions_ties_and_a_published_output(saltpan: Run, tmp_path: Path) ->
     again = saltpan("topn", *words, "--output", target)
     assert again.code == 3
     assert "[OUTPUT_EXISTS]" in again.err
-    small = ["--input", FLIGHTS, "--score", "distance", "--n", "1", "--output-format", "csv", "--output-files", "1"]
+    small = [
+        "--input",
+        FLIGHTS,
+        "--score",
+        "distance",
+        "--n",
+        "1",
+        "--output-format",
+        "csv",
+        "--output-files",
+        "1",
+    ]
     over = saltpan("topn", *small, "--columns", "dest,distance", "--output", target, "--mode", "overwrite")
     assert over.code == 0, over.err
     (part,) = target.glob("*.csv")
@@ -119,7 +141,13 @@ def test_partitions_ties_and_a_published_output(saltpan: Run, tmp_path: Path) ->
 def test_explain_shows_and_runs_nothing(saltpan: Run, tmp_path: Path) -> None:
     ended = saltpan("topn", *ASKED, "--explain", "--output", tmp_path / "out")
     assert ended.code == 0
-    for words in ("decision  sort", "not       window", "follows   D4, D5", "336,776 rows in 365 parquet files", "Exchange"):
+    for words in (
+        "decision  sort",
+        "not       window",
+        "follows   D4, D5",
+        "336,776 rows in 365 parquet files",
+        "Exchange",
+    ):
         assert words in ended.out
     assert not (tmp_path / "out").exists()
     assert ended.record is not None
@@ -132,13 +160,10 @@ def test_a_text_column_is_not_ranked_as_a_number(saltpan: Run) -> None:
     assert refused.code == 3
     assert "[COLUMN_TYPE]" in refused.err
     assert "CAST(distance AS DOUBLE)" in refused.err
-    cast = saltpan(
-        "topn", "--input", sample, "--score", "CAST(distance AS INT) AS miles", "--n", "1", "--columns", "miles",
-        "--format", "json",
-    )  # fmt: skip
-    expected = duckdb.sql(f"SELECT max(distance) FROM read_csv('{sample}')").fetchone()
-    assert expected is not None
-    assert json.loads(cast.out) == {"miles": expected[0], "rank": 1}
+    words = ["--score", "CAST(distance AS INT) AS miles", "--columns", "miles", "--format", "json"]
+    cast = saltpan("topn", "--input", sample, "--n", "1", *words)
+    expected = duckdb.sql(f"SELECT max(distance) FROM read_csv('{sample}')").fetchall()
+    assert json.loads(cast.out) == {"miles": expected[0][0], "rank": 1}
 
 
 def test_more_rows_than_a_screen(saltpan: Run) -> None:

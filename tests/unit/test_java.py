@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib.machinery
 import os
 import sys
+import zipfile
+import zipimport
 from pathlib import Path
 
 import pytest
@@ -141,7 +143,9 @@ def pretend_pyspark(monkeypatch: pytest.MonkeyPatch, folder: Path, version: str 
     if version:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "version.py").write_text(f'__version__: str = "{version}"\n')
-        spec = importlib.machinery.ModuleSpec("pyspark", None, origin=str(folder / "__init__.py"))
+        origin = str(folder / "__init__.py")
+        loader = importlib.machinery.SourceFileLoader("pyspark", origin)
+        spec = importlib.machinery.ModuleSpec("pyspark", loader, origin=origin)
     monkeypatch.setattr(java.importlib.util, "find_spec", lambda name: spec)  # type: ignore[attr-defined]
 
 
@@ -164,6 +168,17 @@ def test_spark_home_of_another_patch_is_fine(tmp_path: Path, monkeypatch: pytest
     assert check_spark_home({"SPARK_HOME": home}) == "4.1.3"
     assert check_spark_home({}) == "4.1.3"
     assert check_spark_home({"SPARK_HOME": ""}) == "4.1.3"
+
+
+def test_a_pyspark_inside_a_zip_as_spark_submit_has_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with zipfile.ZipFile(tmp_path / "pyspark.zip", "w") as archive:
+        archive.writestr("pyspark/__init__.py", "")
+        archive.writestr("pyspark/version.py", '__version__ = "4.1.1"\n')
+    spec = zipimport.zipimporter(str(tmp_path / "pyspark.zip")).find_spec("pyspark")
+    monkeypatch.setattr(java.importlib.util, "find_spec", lambda name: spec)  # type: ignore[attr-defined]
+    assert check_spark_home({}) == "4.1.1"
 
 
 def test_no_spark_an_old_one_and_a_spark_home_that_is_none(
