@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import io
+import os
 import sys
+import tempfile
 import zipfile
 from collections.abc import Iterable
 from pathlib import Path
+
+import platformdirs
 
 import common
 from common.core.errors import UsageError
@@ -30,12 +34,32 @@ def package_bytes(packages: Iterable[str] = ("common",)) -> bytes:
     return buffer.getvalue()
 
 
-def worker_package(folder: str) -> Path:
-    """Write the zip of `common` for the workers into `folder`; its name carries a digest of its content."""
+def worker_package(folder: Path | None = None) -> Path:
+    """Write the zip of `common` for the workers, named by its content; one that is there is left alone.
+
+    It stays: a session that is not ours goes on serving the file to its executors after our run.
+
+    Args:
+        folder: Where to keep it; the user's cache folder by default, or the temporary one if that is barred.
+    """
     content = package_bytes()
-    target = Path(folder) / f"saltpan_common_{hashlib.sha256(content).hexdigest()[:16]}.zip"
-    target.write_bytes(content)
-    return target
+    name = f"saltpan_common_{hashlib.sha256(content).hexdigest()[:16]}.zip"
+    if folder is not None:
+        return _kept(folder / name, content)
+    try:
+        return _kept(platformdirs.user_cache_path("saltpan", appauthor=False) / name, content)
+    except OSError:
+        return _kept(Path(tempfile.gettempdir()) / f"saltpan-{os.getuid()}" / name, content)
+
+
+def _kept(path: Path, content: bytes) -> Path:
+    if not path.is_file() or path.read_bytes() != content:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        handle, temporary = tempfile.mkstemp(dir=path.parent)
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        Path(temporary).replace(path)
+    return path
 
 
 def main(argv: list[str]) -> int:

@@ -7,7 +7,6 @@ import os
 import platform
 import re
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -145,7 +144,7 @@ def open_engine(
             name: EngineName = "existing" if existing is not None else "submit"
             spark = existing or _submitted_session(app_name, log_config=None if show_all else log_config)
             engine = Engine(spark, name, stack.enter_context(_applied(spark, profile)))
-        _ship_package(spark, stack)
+        _ship_package(spark)
         yield engine
 
 
@@ -283,7 +282,6 @@ def _not_applied(setting: Setting, effective: str | None, why: str) -> NotApplie
     return NotApplied(setting.key, setting.value, effective, why)
 
 
-def _ship_package(spark: SparkSession, stack: ExitStack) -> None:
+def _ship_package(spark: SparkSession) -> None:
     """Make `common` importable on the workers, wherever the job was started from."""
-    folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="saltpan-"))
-    spark.sparkContext.addPyFile(str(worker_package(folder)))
+    spark.sparkContext.addPyFile(str(worker_package()))

@@ -43,6 +43,13 @@ def test_the_session_is_given_back_after_an_error(spark: SparkSession, folder: P
     assert spark.range(3).count() == 3
 
 
+def test_a_session_goes_on_after_two_runs_in_it(spark: SparkSession, folder: Path) -> None:
+    for _ in range(2):
+        with open_engine("test", load_profile("base", folder=folder)):
+            assert spark.sparkContext.parallelize([1, 2], 2).map(lambda x: x + 1).sum() == 5
+    assert spark.sparkContext.parallelize([1, 2], 2).map(lambda x: x + 1).sum() == 5
+
+
 def test_what_an_engine_tells(spark: SparkSession, folder: Path) -> None:
     with open_engine("test", load_profile("base", folder=folder)) as engine:
         assert engine.versions["spark"] == spark.version

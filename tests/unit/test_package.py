@@ -26,7 +26,7 @@ def test_it_holds_the_packages_and_nothing_made() -> None:
 
 
 def test_transforms_import_from_the_zip_alone_without_settings(tmp_path: Path) -> None:
-    archive = worker_package(str(tmp_path))
+    archive = worker_package(tmp_path)
     code = (
         "import sys, common.transforms.topn, common.transforms.fingerprint as f;"
         "assert '.zip' in f.__file__, f.__file__;"
@@ -44,8 +44,23 @@ def test_transforms_import_from_the_zip_alone_without_settings(tmp_path: Path) -
 
 
 def test_the_name_carries_the_content(tmp_path: Path) -> None:
-    assert worker_package(str(tmp_path)) == worker_package(str(tmp_path))
-    assert worker_package(str(tmp_path)).name.startswith("saltpan_common_")
+    assert worker_package(tmp_path) == worker_package(tmp_path)
+    assert worker_package(tmp_path).name.startswith("saltpan_common_")
+
+
+def test_a_spoiled_one_is_replaced(tmp_path: Path) -> None:
+    path = worker_package(tmp_path)
+    path.write_bytes(b"half")
+    assert worker_package(tmp_path).read_bytes() == package_bytes()
+
+
+def test_without_a_cache_folder_it_is_in_the_temporary_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    assert worker_package().parent.parent == tmp_path
 
 
 def test_the_command(tmp_path: Path) -> None:
