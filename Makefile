@@ -8,6 +8,7 @@ SHELL := /bin/sh
 
 PY := .venv/bin/python
 PYTEST := $(PY) -m pytest
+SPARK_TESTS := tests/transforms tests/properties tests/plans
 DATA := data/generated/manifest.json
 CODE := $(wildcard common jobs tests data bench)
 SPARK := 4.1.3
@@ -27,17 +28,17 @@ data: $(DATA) ## a year of flights as Parquet, from a locked package (no downloa
 topn: .venv/.run .venv/.suite $(DATA) ## the ten busiest destinations: sets up what is missing, then runs the job
 	.venv/bin/saltpan run topn --input data/generated/flights --group-by dest --score 'count(*) as flights' --n 10
 
-test: .venv/.dev .venv/.suite $(DATA) ## all tests but e2e: sets up what is missing, then runs them
-	$(PYTEST) -m 'not e2e'
+test: test-fast $(DATA) ## all tests but e2e: sets up what is missing, then runs them
+	$(PYTEST) -m 'spark and not e2e' $(SPARK_TESTS)
 
 test-fast: .venv/.dev .venv/.suite ## the tests that need no JVM, in seconds
-	$(PYTEST) -m 'not spark'
+	$(PYTEST) -m 'not spark' -n 2 tests/unit tests/architecture common jobs
 
 e2e: .venv/.dev .venv/.suite $(DATA) ## real spark-submit and saltpan runs, each in its own process
-	$(PYTEST) -m e2e
+	$(PYTEST) -m e2e tests/e2e
 
 test-next: .venv-next/.next .venv-next/.suite $(DATA) ## the tests on the next Spark, in an environment of its own
-	.venv-next/bin/python -m pytest -m 'not e2e and not properties'
+	.venv-next/bin/python -m pytest -m 'not e2e and not properties' tests/transforms tests/plans
 
 lint: .venv/.dev .venv/.suite ## ruff, mypy and the floors of import-linter
 	$(PY) -m ruff check $(CODE)

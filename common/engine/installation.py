@@ -5,7 +5,9 @@ from __future__ import annotations
 import importlib.util
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 
+import common
 from common.core.errors import InstallationError
 
 _NEEDED = ("pydantic", "cyclopts", "rich", "filelock", "platformdirs", "pyarrow", "pandas")
@@ -33,6 +35,18 @@ def find_packages(environ: Mapping[str, str]) -> None:
             got="a Python without them",
             hint="run `pip install saltpan`, or set PYSPARK_PYTHON to a Python that has it",
         )
+
+
+def foreign_common(folder: Path) -> Path | None:
+    """Another package or module called `common` in this folder; workers would import it instead of ours.
+
+    Spark starts its Python workers in the driver's current folder, which comes first on their path.
+    """
+    ours = Path(common.__file__).resolve().parent
+    for place in (folder / "common", folder / "common.py"):
+        if place.exists() and place.resolve() != ours:
+            return place
+    return None
 
 
 def prepare_installation(environ: Mapping[str, str]) -> None:

@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 
 from common import __version__
 from common.engine.chatter import Classifier, captured_stderr, classify, silence_query_loggers
-from common.engine.installation import prepare_installation
+from common.engine.installation import foreign_common, prepare_installation
 from common.engine.package import worker_package
 from common.settings.profiles import BASE, Profile, Setting
 
@@ -284,4 +284,9 @@ def _not_applied(setting: Setting, effective: str | None, why: str) -> NotApplie
 
 def _ship_package(spark: SparkSession) -> None:
     """Make `common` importable on the workers, wherever the job was started from."""
-    spark.sparkContext.addPyFile(str(worker_package()))
+    context = spark.sparkContext
+    context.addPyFile(str(worker_package()))
+    foreign = foreign_common(Path.cwd())
+    if foreign is not None:
+        _LOG.warning("%s is not the suite's package: workers leave out the current folder", foreign)
+        context.environment["PYTHONSAFEPATH"] = "1"  # read by the workers' Python when it starts

@@ -156,6 +156,18 @@ def test_workers_import_the_same_suite_with_the_same_python(
     assert ended.out.splitlines()[1].split(",")[:2] == [versions["suite"], versions["python"]]
 
 
+def test_a_foreign_package_of_our_name_in_the_current_folder(
+    saltpan: Run, shell: Shell, write: Callable[[str], Path]
+) -> None:
+    (shell.folder / "common").mkdir()
+    (shell.folder / "common" / "__init__.py").write_text("__version__ = 'foreign'\n")
+    ended = saltpan(write(ON_WORKERS), "--input", FLIGHTS, "--format", "csv")
+    assert ended.code == 0, ended.err
+    assert ended.record is not None
+    assert ended.out.splitlines()[1].split(",")[0] == ended.record["versions"]["suite"]
+    assert f"{shell.folder}/common is not the suite's package" in ended.err
+
+
 def test_a_difference_is_found_and_nothing_published(
     saltpan: Run, write: Callable[[str], Path], tmp_path: Path
 ) -> None:

@@ -320,5 +320,5 @@ def test_no_secret_of_usual_characters_shows(secret: str, template: str) -> None
     ],
 )
 def test_long_text_is_read_in_one_go(piece: str) -> None:
-    text = "password=hunter2 " + piece * (1_000_000 // len(piece))
+    text = "password=hunter2 " + piece * (200_000 // len(piece))
     assert mask_text(text).startswith("password=*****")
