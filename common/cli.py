@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import runpy
 import sys
 from collections.abc import Sequence
@@ -16,8 +17,10 @@ from cyclopts import App, CycloptsError, Parameter
 from common import __version__
 from common.core import console
 from common.core.errors import (
+    ConfigurationError,
     ExitCode,
     FileUnreadableError,
+    JobError,
     PathAbsentError,
     SuiteError,
     UnknownNameError,
@@ -42,21 +45,25 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return int(app(words) or ExitCode.OK)
     except CycloptsError:
-        word = words[0] if words else ""
-        console.say(str(_unknown(word)))
+        console.say(f"ERROR: {_unknown(words)}")
         return int(ExitCode.USAGE)
     except SuiteError as error:
-        console.say(str(error))
+        console.say(f"ERROR: {error}")
         return int(error.exit_code)
 
 
-def _unknown(word: str) -> SuiteError:
-    if word in ("run", "jobs"):
-        return UsageError(
-            "command", word, expected="saltpan run JOB …", got="no job", hint="saltpan jobs lists them"
-        )
-    hint = did_you_mean(word, ["run", "jobs", "--help", "--version"]) or "saltpan --help lists the commands"
-    return UnknownNameError("command", word, expected="run or jobs", got=repr(word), hint=hint)
+_COMMANDS = {"run": "JOB …", "submit": "JOB …", "jobs": "", "conf": "show PROFILE, or conf check FILE"}
+
+
+def _unknown(words: Sequence[str]) -> SuiteError:
+    word = words[0] if words else ""
+    if word in _COMMANDS:
+        expected = f"saltpan {word} {_COMMANDS[word]}".strip()
+        return UsageError("command", " ".join(words), expected=expected, got="other words")
+    names = [*_COMMANDS, "--help", "--version"]
+    hint = did_you_mean(word, names) or "saltpan --help lists the commands"
+    expected = f"one of {', '.join(_COMMANDS)}"
+    return UnknownNameError("command", word, expected=expected, got=repr(word), hint=hint)
 
 
 @app.command(help_flags=[], version_flags=[])
@@ -88,6 +95,47 @@ def jobs() -> int:
     return ExitCode.OK
 
 
+conf = App(name="conf", help="Spark settings: what a profile sets and why; what is wrong with a file.")
+app.command(conf)
+
+
+@conf.command
+def show(profile: str, *, conf_dir: str | None = None) -> int:
+    """Print a profile's settings: where each is written, the rules it follows, and why.
+
+    Args:
+        profile: SITE[+ACCELERATOR], such as local.
+        conf_dir: Folder of the profiles.
+    """
+    from common.settings.conf_audit import Row, check_profile, render_profile
+    from common.settings.profiles import conf_folder, load_profile
+
+    loaded = load_profile(profile, folder=conf_folder(conf_dir, environ=os.environ))
+    console.print_table(Row._fields, render_profile(loaded))
+    for finding in check_profile(loaded, late=False):
+        console.say(finding.line())
+    return ExitCode.OK
+
+
+@conf.command
+def check(file: str) -> int:
+    """Audit a properties file of anyone's: typing errors, values, dead keys, the guide's rules.
+
+    Args:
+        file: In the form of spark-defaults.conf. Exit code 1 when there is anything to mend.
+    """
+    from common.settings.conf_audit import audit_text
+
+    try:
+        text = Path(file).read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        got = getattr(error, "strerror", None) or "not UTF-8 text"
+        raise ConfigurationError("file", file, expected="a readable properties file", got=got) from error
+    findings = audit_text(text, origin=file)
+    console.print_text("\n".join(each.line() for each in findings) or "nothing to mend")
+    return ExitCode.BUG if any(each.severity != "info" for each in findings) else ExitCode.OK
+
+
 def _run_file(path: Path, arguments: Sequence[str]) -> int:
     """Run a job file as the main module, so that workers get its functions by value."""
     if not path.is_file():
@@ -100,6 +148,10 @@ def _run_file(path: Path, arguments: Sequence[str]) -> int:
         runpy.run_path(str(path), run_name="__main__")
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else int(ExitCode.BUG if end.code else ExitCode.OK)
+    except (SyntaxError, ImportError, ValueError) as error:
+        # An error of running code comes through run_job; these come from loading it.
+        got = f"{type(error).__name__}: {error}"
+        raise JobError("job file", str(path), expected="a Python file that can be loaded", got=got) from error
     except OSError as error:
         raise FileUnreadableError(
             "job file", str(path), expected="a readable file", got=str(error)
