@@ -12,6 +12,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # makes `common` i
 from pydantic import Field
 from pyspark.sql import DataFrame
 
+from common.engine.topn_heap import heap_top_n
 from common.runs import Columns, Decision, Display, Facts, Inputs, Job, JobSettings, Sql, run_job
 from common.transforms.topn import (
     Nan,
@@ -51,7 +52,7 @@ class Settings(JobSettings):
     """SQL condition on the input rows."""
     columns: Columns = ()
     """Output columns; by default all."""
-    rank_column: str = "rank"
+    rank_column: str = Field(default="rank", min_length=1)
     """Name of the rank, which the output adds."""
     strategy: Strategy = "auto"
     """How; auto chooses and says why."""
@@ -75,11 +76,12 @@ class Topn(Job[Settings]):
             group_by=settings.group_by,
             partition_by=settings.partition_by,
             facts=facts.inputs["input"],
+            capabilities=facts.capabilities,
         )
 
     def build(self, inputs: Inputs, settings: Settings, decision: Decision) -> DataFrame:
         """The answer by the chosen strategy."""
-        strategy = {"sort": sort_top_n, "window": window_top_n}[decision.choice]
+        strategy = {"sort": sort_top_n, "window": window_top_n, "heap": heap_top_n}[decision.choice]
         typed = decision.evidence.get("columns_typed", True)
         return strategy(inputs["input"], replace(_spec(settings), text_scores=typed))
 

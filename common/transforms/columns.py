@@ -8,7 +8,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
-from common.core.errors import ColumnMissingError
+from common.core.errors import ColumnMissingError, ParameterError
 
 # Types that Spark cannot compare with <. By name, because some exist only in newer releases.
 _UNORDERED = frozenset({"map", "variant", "interval", "calendarinterval", "geometry", "geography"})
@@ -29,12 +29,17 @@ def resolve(names: Sequence[str], *, available: Sequence[str], where: str) -> tu
 
     Raises:
         ColumnMissingError: a name is not there; all missing ones are listed with the nearest names.
+        ParameterError: two of the names are one column.
     """
     found = {name: match(name, available=available) for name in names}
     missing = [name for name, real in found.items() if real is None]
     if missing:
         raise ColumnMissingError.among(missing, available, where=where)
-    return tuple(real for real in found.values() if real is not None)
+    real = tuple(name for name in found.values() if name is not None)
+    if len(set(real)) < len(real):
+        expected, got = "each column once", ", ".join(names)
+        raise ParameterError("columns", got, expected=expected, got="one column in two spellings")
+    return real
 
 
 def match(name: str, *, available: Sequence[str]) -> str | None:

@@ -22,6 +22,12 @@ Nan = Literal["largest", "drop"]
 _RANKS = {"first": F.row_number, "all": F.rank, "dense": F.dense_rank}
 _ALIAS = re.compile(r"\bas\s+(?:`((?:[^`]|``)+)`|(\w+))\s*$", re.IGNORECASE)
 DEFAULT_SCORE_NAME = "score"
+# Functions whose value depends on chance, or on the order in which rows happen to come.
+_UNSTEADY = re.compile(
+    r"\b(rand|randn|random|randstr|uniform|uuid|shuffle|monotonically_increasing_id|spark_partition_id"
+    r"|first|first_value|last|last_value|any_value|collect_list|array_agg)\s*\((?!.*\bover\b)",
+    re.IGNORECASE | re.DOTALL,
+)
 
 
 @dataclass(frozen=True)
@@ -65,11 +71,25 @@ class TopN:
     def __post_init__(self) -> None:
         if self.n < 0:
             raise ParameterError("parameter", "n", expected="a whole number >= 0", got=str(self.n))
+        for name in ("score", "where"):
+            found = _UNSTEADY.search(getattr(self, name) or "")
+            if found:
+                hint = "another run, or another partitioning, would give another answer; min and max do not"
+                expected, got = "SQL whose value the row or the group decides", f"{found.group(1)}()"
+                raise ParameterError("parameter", name, expected=expected, got=got, hint=hint)
 
 
 @dataclass(frozen=True)
-class _Ranked:
-    """Rows to rank with every name resolved."""
+class RankedRows:
+    """Rows to rank, with every name resolved.
+
+    Attributes:
+        rows: Filtered, reduced to groups, with the score as a column.
+        score: Its name.
+        partition_by: Columns within which is ranked.
+        output: Columns of the answer, without the rank.
+        tie_break: Columns, ascending, that order equal scores; none where ties are kept.
+    """
 
     rows: DataFrame
     score: str
@@ -94,7 +114,7 @@ def window_top_n(df: DataFrame, spec: TopN) -> DataFrame:
         `partition_by` the rows that survive it meet in one task. The largest partition is sorted in one
         task, which may spill. Guidelines D5, K4.
     """
-    ranked = _prepare(df, spec)
+    ranked = ranked_rows(df, spec)
     window = Window.partitionBy(*map(named, ranked.partition_by)).orderBy(*_ordering(ranked, spec))
     rows = ranked.rows.withColumn(spec.rank_column, _RANKS[spec.ties]().over(window))
     return _output(rows.where(named(spec.rank_column) <= spec.n), ranked, spec)
@@ -120,7 +140,7 @@ def sort_top_n(df: DataFrame, spec: TopN) -> DataFrame:
         raise StrategyError(
             "strategy", "sort", expected="one ranking that cuts ties", got=asked, hint="use window, or auto"
         )
-    ranked = _prepare(df, spec)
+    ranked = ranked_rows(df, spec)
     ordering = _ordering(ranked, spec)
     best = ranked.rows.orderBy(*ordering).limit(spec.n)
     rows = best.withColumn(spec.rank_column, F.row_number().over(Window.orderBy(*ordering)))
@@ -154,15 +174,24 @@ def _plain_name(score: str, *, available: Sequence[str]) -> str | None:
     return plain if plain in available or quoted or re.fullmatch(r"\w+", plain) else None
 
 
-def _prepare(df: DataFrame, spec: TopN) -> _Ranked:
+def ranked_rows(df: DataFrame, spec: TopN) -> RankedRows:
+    """What every strategy starts from.
+
+    Raises:
+        ColumnMissingError, ColumnTypeError, ParameterError: as `window_top_n`.
+
+    Plan:
+        Lazy. With `group_by` one aggregation, partial before its shuffle; else narrow.
+    """
     filtered = df if spec.where is None else df.where(F.expr(spec.where))
     scored, score = _aggregated(filtered, spec) if spec.group_by else _scored(filtered, spec)
     _require_order(scored, score, text_is_fine=spec.text_scores)
     rows = _without_unranked(scored, score, spec)
     where = "the groups" if spec.group_by else "the input"
     partition_by = resolve(spec.partition_by, available=rows.columns, where=where)
+    _require_ordered(rows, partition_by, hint="partition by a column that can be compared")
     output = resolve(spec.columns, available=rows.columns, where=where) or tuple(rows.columns)
-    if spec.rank_column in output:
+    if match(spec.rank_column, available=[*output, *partition_by]) is not None:
         raise ParameterError(
             "parameter",
             "rank_column",
@@ -173,7 +202,7 @@ def _prepare(df: DataFrame, spec: TopN) -> _Ranked:
     # RANK and DENSE_RANK tie on the score alone; a further column would tear the ties apart.
     cuts = spec.ties == "first"
     tie_break = _tie_break(rows, spec, score=score, output=output, where=where) if cuts else ()
-    return _Ranked(rows, score, partition_by, output, tie_break)
+    return RankedRows(rows, score, partition_by, output, tie_break)
 
 
 def _aggregated(df: DataFrame, spec: TopN) -> tuple[DataFrame, str]:
@@ -206,7 +235,8 @@ def _require_order(df: DataFrame, score: str, *, text_is_fine: bool) -> None:
         raise ColumnTypeError("column", score, expected="a score with an order", got=kind.simpleString())
     if isinstance(kind, StringType) and not text_is_fine:
         got = "text of an input without declared types, where `9` ranks above `10`"
-        hint = f"declare types with --input-schema, or cast: --score 'CAST({score} AS DOUBLE)'"
+        quoted = score if score.isidentifier() else "`" + score.replace("`", "``") + "`"
+        hint = f"declare types with --input-schema, or cast: --score 'CAST({quoted} AS DOUBLE)'"
         raise ColumnTypeError(
             "column", score, expected="a number, a date or declared text", got=got, hint=hint
         )
@@ -227,13 +257,8 @@ def _tie_break(
     declared = resolve(spec.tie_break, available=rows.columns, where=where)
     key = resolve(spec.group_by, available=rows.columns, where=where)
     first = declared or key
-    bad = unordered(rows, names=first if first else output)
-    if bad:
-        kinds = ", ".join(f"`{name}` is {rows.schema[name].dataType.simpleString()}" for name in bad)
-        hint = "name --tie-break columns, or leave it out with --columns"
-        raise ColumnTypeError(
-            "column", ", ".join(bad), expected="columns that can be ordered", got=kinds, hint=hint
-        )
+    hint = "name --tie-break columns, or leave it out with --columns"
+    _require_ordered(rows, first or output, hint=hint)
     if key and not declared:
         return key
     rest = [name for name in output if name not in first and name != score]
@@ -241,7 +266,15 @@ def _tie_break(
     return (*first, *(name for name in rest if name not in skip))
 
 
-def _ordering(ranked: _Ranked, spec: TopN) -> list[Column]:
+def _require_ordered(rows: DataFrame, names: Sequence[str], *, hint: str) -> None:
+    bad = unordered(rows, names=names)
+    if bad:
+        kinds = ", ".join(f"`{name}` is {rows.schema[name].dataType.simpleString()}" for name in bad)
+        expected = "columns that can be ordered"
+        raise ColumnTypeError("column", ", ".join(bad), expected=expected, got=kinds, hint=hint)
+
+
+def _ordering(ranked: RankedRows, spec: TopN) -> list[Column]:
     score = named(ranked.score)
     by_score = {
         ("desc", False): score.desc_nulls_last,
@@ -252,5 +285,5 @@ def _ordering(ranked: _Ranked, spec: TopN) -> list[Column]:
     return [by_score, *(named(name).asc() for name in ranked.tie_break)]
 
 
-def _output(rows: DataFrame, ranked: _Ranked, spec: TopN) -> DataFrame:
+def _output(rows: DataFrame, ranked: RankedRows, spec: TopN) -> DataFrame:
     return rows.select(*map(named, ranked.output), named(spec.rank_column))

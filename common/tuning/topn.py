@@ -9,7 +9,7 @@ from common.core.errors import StrategyError
 from common.tuning.decision import Decision
 from common.tuning.facts import InputFacts
 
-Strategy = Literal["auto", "sort", "window"]
+Strategy = Literal["auto", "sort", "window", "heap"]
 
 # A group beyond this share of the rows makes its task the last one to end (K4).
 SKEWED_RATIO = 0.2
@@ -23,8 +23,9 @@ def plan_top_n(
     group_by: Sequence[str],
     partition_by: Sequence[str],
     facts: InputFacts,
+    capabilities: frozenset[str] = frozenset(),
 ) -> Decision:
-    """Choose between a bounded sort and a ranking window.
+    """Choose between a bounded sort and a ranking window; a heap of Python rows only when asked.
 
     Args:
         strategy: "auto", or the choice that the user forces.
@@ -33,6 +34,7 @@ def plan_top_n(
         group_by: Columns reduced to one row each before the ranking.
         partition_by: Columns within whose combinations is ranked.
         facts: What is known about the input; its sample spreads over `partition_by`.
+        capabilities: What the engine can do.
 
     Raises:
         StrategyError: the forced strategy cannot give the right answer.
@@ -46,6 +48,8 @@ def plan_top_n(
             got=unsuitable,
             hint="use window, or auto",
         )
+    if strategy == "heap":
+        return _heap(n, facts=facts, capabilities=capabilities)
     choice = ("window" if unsuitable else "sort") if strategy == "auto" else strategy
     evidence = _evidence(n=n, facts=facts)
     what = f"the groups of {', '.join(group_by)}" if group_by else _rows_text(facts)
@@ -58,6 +62,19 @@ def plan_top_n(
     rejected = (("sort", unsuitable),) if unsuitable else ()
     guidelines = ("D5", "K4") if partition_by else ("D5",)
     return Decision("window", reason, rejected, evidence, guidelines, forced=forced)
+
+
+def _heap(n: int, *, facts: InputFacts, capabilities: frozenset[str]) -> Decision:
+    if "rdd" not in capabilities:
+        raise StrategyError(
+            "strategy",
+            "heap",
+            expected="classic Spark, which has RDDs",
+            got="an engine without",
+            hint="use auto",
+        )
+    reason = f"as asked; {_rows_text(facts)} go through Python, each task keeps {n:,} per partition in a heap"
+    return Decision("heap", reason, (), _evidence(n=n, facts=facts), ("D5", "D9"), forced=True)
 
 
 def _why_not_sort(*, ties: str, partition_by: Sequence[str]) -> str | None:

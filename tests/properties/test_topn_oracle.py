@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
+from common.engine.topn_heap import heap_top_n
 from common.transforms.topn import TopN, sort_top_n, window_top_n
 from tests.frames import frame, rows_of
 
@@ -86,7 +87,11 @@ def test_every_strategy_equals_the_oracle(
 ) -> None:
     df = frame(spark, rows, "g STRING, v DOUBLE, t STRING", partitions=partitions, flip=flip)
     expected = oracle(rows, spec)
-    able = [window_top_n] if spec.partition_by or spec.ties != "first" else [window_top_n, sort_top_n]
+    able = (
+        [window_top_n, heap_top_n]
+        if spec.partition_by or spec.ties != "first"
+        else [window_top_n, heap_top_n, sort_top_n]
+    )
     for strategy in able:
         answer = Counter((*shown(row[:3]), row[3]) for row in rows_of(strategy(df, spec)))
         assert answer == expected, strategy.__name__

@@ -55,6 +55,13 @@ def test_a_sort_that_would_be_wrong_is_refused(changes: dict[str, object], words
         plan("sort", **changes)
 
 
+def test_a_heap_is_taken_only_when_asked_and_where_there_are_rdds() -> None:
+    decision = plan("heap", capabilities=frozenset({"rdd"}), partition_by=("dest",), ties="all")
+    assert (decision.choice, decision.forced) == ("heap", True)
+    with pytest.raises(StrategyError, match="expected classic Spark"):
+        plan("heap")
+
+
 def test_the_reason_has_the_numbers() -> None:
     assert plan().line() == (
         "sort: one ranking of 336,776 rows; each task keeps its best 10, only those are merged;"
