@@ -94,6 +94,12 @@ class ConfigurationError(UsageError):
     condition = "CONFIGURATION_INVALID"
 
 
+class JobError(UsageError):
+    """Raised when a user's job file or a method in it is not what the protocol asks."""
+
+    condition = "JOB_INVALID"
+
+
 class SqlError(UsageError):
     """Raised when an SQL expression of the user does not parse or does not fit its place."""
 

@@ -12,7 +12,7 @@ _PHYSICAL = {
     "BOOLEAN": "boolean", "INT32": "int", "INT64": "bigint", "INT96": "timestamp", "FLOAT": "float",
     "DOUBLE": "double", "BYTE_ARRAY": "binary", "FIXED_LEN_BYTE_ARRAY": "binary",
 }  # fmt: skip
-_LOGICAL = {"string": "string", "enum": "string", "json": "string", "date": "date", "time": "time"}
+_LOGICAL = {"string": "string", "enum": "string", "json": "string", "date": "date"}
 _INTEGERS = {
     (8, "true"): "tinyint", (16, "true"): "smallint", (32, "true"): "int", (64, "true"): "bigint",
     (8, "false"): "smallint", (16, "false"): "int", (32, "false"): "bigint", (64, "false"): "decimal(20,0)",
@@ -55,6 +55,10 @@ def leaf_type(physical: str, *, logical: str) -> str:
     told = logical.lower()
     if told.startswith("timestamp"):
         return _timestamp(told)
+    if told.startswith("time("):
+        return "unreadable times of day"
+    if told in ("uuid", "float16", "interval"):
+        return f"unreadable {told}"
     if found := _INT.match(told):
         return _INTEGERS.get((int(found[1]), found[2]), physical.lower())
     if found := _DECIMAL.match(told):

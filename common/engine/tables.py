@@ -92,7 +92,8 @@ def _read_columnar(spark: SparkSession, listing: Listing) -> list[DataFrame]:
     frames = []
     for alike in [listing.files] if merging else _alike(listing):
         reader = spark.read.format(listing.format).options(**listing.options)
-        found = reader.load(_paths(listing, alike if merging else alike[:1])).schema
+        # One file by its own path: by its folder Spark would add the folder's columns.
+        found = reader.load(_paths(listing, alike) if merging else [_escaped(listing, alike[0].path)]).schema
         _check_folder_columns(listing, found)
         schema = _reading_schema(found, listing)
         frames += [
@@ -154,8 +155,11 @@ def _paths(listing: Listing, files: Sequence[DataFile]) -> list[str]:
     """What Spark is given: the folders when all their files are meant, glob characters escaped."""
     whole = len(files) == len(listing.files)
     paths = listing.roots if whole else [file.path for file in files]
-    scheme = "file://" if listing.is_local else ""
-    return [scheme + _GLOB_CHARACTERS.sub(r"\\\1", path) for path in paths]
+    return [_escaped(listing, path) for path in paths]
+
+
+def _escaped(listing: Listing, path: str) -> str:
+    return ("file://" if listing.is_local else "") + _GLOB_CHARACTERS.sub(r"\\\1", path)
 
 
 def _by_base(listing: Listing, files: Sequence[DataFile]) -> list[tuple[DataFile, ...]]:

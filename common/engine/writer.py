@@ -7,16 +7,40 @@ from typing import Literal
 
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
+from pyspark.sql.types import ArrayType, MapType, NullType, StructType
 
+from common.core.errors import ColumnTypeError
 from common.engine.storage import is_local_path
+from common.transforms.columns import named
 
 OutputFormat = Literal["parquet", "orc", "csv", "json"]
 
 # Options that make a written file readable again as the same values.
-_OPTIONS = {
-    "csv": {"header": "true", "escape": '"', "emptyValue": '""', "nullValue": ""},
-    "json": {"ignoreNullFields": "false"},
+_TIMES = {
+    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",  # Spark's own default drops the microseconds
+    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
 }
+_OPTIONS = {
+    "csv": {"header": "true", "escape": '"', "emptyValue": '""', "nullValue": "", **_TIMES},
+    "json": {"ignoreNullFields": "false", **_TIMES},
+}
+
+
+def check_writable(df: DataFrame, *, file_format: OutputFormat) -> None:
+    """Refuse, before anything runs, columns that the format cannot hold.
+
+    Raises:
+        ColumnTypeError: naming them.
+    """
+    nested = (ArrayType, MapType, StructType)
+    refused = nested if file_format == "csv" else (NullType,) if file_format in ("parquet", "orc") else ()
+    bad = [field for field in df.schema.fields if isinstance(field.dataType, refused)]
+    if bad:
+        kinds = ", ".join(f"`{field.name}` is {field.dataType.simpleString()}" for field in bad)
+        expected = f"columns that {file_format} can hold"
+        hint = "leave them out, cast them, or write another format"
+        names = ", ".join(field.name for field in bad)
+        raise ColumnTypeError("column", names, expected=expected, got=kinds, hint=hint)
 
 
 def write_rows(
@@ -47,7 +71,7 @@ def write_rows(
     elif file_count is not None:
         rows = rows.repartition(file_count)
     if order:
-        rows = rows.sortWithinPartitions(*order)
+        rows = rows.sortWithinPartitions(*map(named, order))
     # Spelled as a URL, a local path is one also where the cluster's default file system is another.
     place = f"file://{folder}" if is_local_path(folder) and folder.startswith("/") else folder
     rows.write.format(file_format).options(**_OPTIONS.get(file_format, {})).mode("error").save(place)

@@ -42,10 +42,16 @@ def describe_input(facts: InputFacts) -> str:
     >>> describe_input(InputFacts("input", "parquet", ("in",), file_count=2, size_bytes=2048, row_count=30))
     '30 rows in 2 parquet files (2 KiB) from in'
     """
-    rows = "rows" if facts.row_count is None else f"{facts.row_count:,} rows"
-    where = ", ".join(facts.paths)
-    if facts.file_count is None:
-        return f"{rows} from {where}"
-    files = f"{facts.file_count:,} {facts.format} file{'' if facts.file_count == 1 else 's'}"
+    rows = [] if facts.row_count is None else [counted(facts.row_count, "row")]
+    files = [] if facts.file_count is None else [counted(facts.file_count, f"{facts.format} file")]
     size = "" if facts.size_bytes is None else f" ({format_bytes(facts.size_bytes)})"
-    return f"{rows} in {files}{size} from {where}"
+    return f"{' in '.join(rows + files) or facts.format}{size} from {', '.join(facts.paths)}"
+
+
+def counted(count: int, what: str) -> str:
+    """A number of things.
+
+    >>> counted(1, "row"), counted(1200, "row")
+    ('1 row', '1,200 rows')
+    """
+    return f"{count:,} {what}{'' if count == 1 else 's'}"

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructField, TimestampType
 
 from common.core import console
 from common.runs.job import Display
@@ -21,6 +23,7 @@ def present(df: DataFrame, *, style: Literal["table", "csv", "json"], display: D
         One action that brings at most 101 rows to the driver; a second one counts when there are more.
     """
     ordered = df.orderBy(*map(named, display.order)) if display.order else df
+    ordered = ordered.select(*(_shown(field) for field in df.schema.fields))
     head = [tuple(row) for row in ordered.limit(ALL_UP_TO_ROWS + 1).collect()]
     cut = len(head) > ALL_UP_TO_ROWS
     rows = head[:ELSE_FIRST_ROWS] if cut else head
@@ -34,3 +37,11 @@ def present(df: DataFrame, *, style: Literal["table", "csv", "json"], display: D
         if caption:
             console.say(caption)
     return count
+
+
+def _shown(field: StructField) -> Column:
+    """Instants as text in the session's zone: collected, they would be in that of this machine."""
+    column = named(field.name)
+    if not isinstance(field.dataType, TimestampType):
+        return column
+    return F.date_format(column, "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX").alias(field.name)

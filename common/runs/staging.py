@@ -140,7 +140,7 @@ class StagedOutput:
             except FileNotFoundError:
                 continue  # another run failed and removed the folder that it had made, at this very moment
             return
-        raise FileNotFoundError(errno.ENOENT, "the folder disappears again and again", str(parent))
+        raise PermissionError(errno.EACCES, "no file can be made in it", str(parent))
 
     def _refuse_existing(self) -> None:
         path = self._target.path
@@ -150,9 +150,19 @@ class StagedOutput:
             got, hint = "a file of that name", "name a folder, or move the file away"
         elif self._mode == "error":
             got, hint = "an output that is there already", "add --mode overwrite to replace it as a whole"
+        elif foreign := self._foreign(self._storage.children(path)):
+            got = f"a folder with what no run has written ({', '.join(foreign[:3])})"
+            hint = "overwriting would delete it; name another folder, or empty this one yourself"
         else:
             return
         raise self._exists(got=got, hint=hint)
+
+    def _foreign(self, entries: Sequence[FileEntry]) -> list[str]:
+        """Names in the target that no finished write leaves; a folder with its marker is a run's own."""
+        names = [entry.name for entry in entries]
+        if "_SUCCESS" in names:
+            return []
+        return [name for name in names if not name.startswith(("part-", ".", "_"))]
 
     def _exists(self, *, got: str, hint: str) -> OutputExistsError:
         return OutputExistsError("output", self._target.given, expected="a new folder", got=got, hint=hint)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import math
+import time
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from common.engine.writer import OutputFormat, write_rows
+from common.core.errors import ColumnTypeError
+from common.engine.writer import OutputFormat, check_writable, write_rows
 from common.runs.job import Display
 from common.runs.presentation import present
 from common.transforms.topn import TopN, sort_top_n
@@ -57,6 +59,45 @@ def test_a7_the_written_order_is_the_ranks(spark: SparkSession, tmp_path: Path) 
     best = sort_top_n(df, TopN(score="k", n=6, order="asc"))
     write_rows(best, str(tmp_path / "out"), file_format="parquet", order=["rank"])
     assert pq.read_table(tmp_path / "out")["name"].to_pylist() == list("pqrstu")
+
+
+INSTANT = "SELECT TIMESTAMP '2020-01-01 00:00:00.000001 America/New_York' AS t, 1 AS `a b.c`"
+
+
+def test_microseconds_and_odd_names_survive_in_text_formats(spark: SparkSession, tmp_path: Path) -> None:
+    for file_format in ("csv", "json"):
+        target = tmp_path / file_format
+        write_rows(spark.sql(INSTANT), str(target), file_format=file_format, order=["a b.c"])  # type: ignore[arg-type]
+        (part,) = target.glob(f"*.{file_format}")
+        assert "2020-01-01T05:00:00.000001Z" in part.read_text()
+
+
+def test_instants_are_printed_in_the_session_s_zone(
+    spark: SparkSession, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    time.tzset()
+    try:
+        present(spark.sql(INSTANT), style="csv", display=Display())
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    assert capsys.readouterr().out.splitlines()[1] == "2020-01-01T05:00:00.000001Z,1"
+
+
+@pytest.mark.parametrize(
+    ("file_format", "sql", "named"),
+    [
+        ("csv", "SELECT 1 AS a, struct(1) AS s", "`s` is struct"),
+        ("csv", "SELECT array(1) AS l", "`l` is array"),
+        ("parquet", "SELECT NULL AS v", "`v` is void"),
+    ],
+)
+def test_columns_that_a_format_cannot_hold_are_refused_before_anything_runs(
+    spark: SparkSession, file_format: OutputFormat, sql: str, named: str
+) -> None:
+    with pytest.raises(ColumnTypeError, match=named):
+        check_writable(spark.sql(sql), file_format=file_format)
 
 
 @pytest.mark.parametrize(("count", "shown"), [(0, 0), (100, 100), (101, 20)])

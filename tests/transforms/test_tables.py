@@ -73,6 +73,14 @@ def test_every_name_is_only_a_name(spark: SparkSession, tmp_path: Path, name: st
     assert rows(read(spark, tmp_path / "folders" / name)) == [(8, 1), (9, 2)]
 
 
+def test_the_first_day_of_a_partitioned_folder(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "day=2020-01-01").mkdir()
+    pq.write_table(pa.table({"i": [1]}), tmp_path / "day=2020-01-01" / "f.parquet")
+    df = read(spark, tmp_path)
+    assert df.dtypes == [("i", "bigint"), ("day", "date")]
+    assert [tuple(row) for row in df.collect()] == [(1, date(2020, 1, 1))]
+
+
 @pytest.mark.parametrize("ending", ["parquet", "orc"])
 def test_partition_columns_are_typed_and_last(spark: SparkSession, tmp_path: Path, ending: str) -> None:
     write(tmp_path / f"day=2013-06-01/hour=7/f.{ending}", {"n": [1, 2], "s": ["x", None]})

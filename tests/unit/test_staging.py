@@ -732,3 +732,28 @@ def test_a_remote_refusal_without_an_error_number(tmp_path: Path) -> None:
     with pytest.raises(OutputUnwritableError, match="permission denied"):
         work("far://host/out", write_and_publish, files={}, storage=Guarded(tmp_path))
     assert names(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"thesis.txt": "years of work", "sub/more.txt": "x"},
+        {"date=2013-01-01/part-00000.parquet": "data that no run published"},
+    ],
+)
+def test_a_folder_that_no_run_has_written_is_not_overwritten(tmp_path: Path, files: dict[str, str]) -> None:
+    write(tmp_path / "out", files)
+    words = r"with what no run has written .*empty this one yourself"
+    with pytest.raises(OutputExistsError, match=words), staged_output(tmp_path / "out", "overwrite"):
+        raise AssertionError("not reached")
+    assert tree(tmp_path / "out") == files
+
+
+@pytest.mark.parametrize("files", [{}, {"part-00000.csv": "x"}, {"day=1/part-00000": "x", "_SUCCESS": ""}])
+def test_what_a_run_leaves_is_overwritten(tmp_path: Path, files: dict[str, str]) -> None:
+    (tmp_path / "out").mkdir()
+    write(tmp_path / "out", files)
+    with staged_output(tmp_path / "out", "overwrite") as output:
+        write(output.staging_path, NEW)
+        output.publish()
+    assert tree(tmp_path / "out") == NEW
