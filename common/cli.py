@@ -84,6 +84,14 @@ def run(job: str, *arguments: Annotated[str, Parameter(allow_leading_hyphen=True
     return int(import_module(f"jobs.{module}").main(list(arguments)))
 
 
+@app.command(help_flags=[], version_flags=[], end_of_options_delimiter="")
+def submit(*words: Annotated[str, Parameter(allow_leading_hyphen=True)]) -> int:
+    """Run a job on a cluster, or here, by spark-submit; `saltpan submit --help` shows the flags."""
+    from common.runs.submit import submit_job
+
+    return submit_job(words)
+
+
 @app.command
 def jobs() -> int:
     """List the jobs of the suite, a line each."""

@@ -49,8 +49,12 @@ def foreign_common(folder: Path) -> Path | None:
     return None
 
 
-def prepare_installation(environ: Mapping[str, str]) -> None:
+def prepare_installation(environ: Mapping[str, str], *, workers_here: bool = True) -> None:
     """Check Java, SPARK_HOME and the workers' Python before a gateway starts.
+
+    Args:
+        environ: The process's environment.
+        workers_here: The workers run on this machine, so that their Python can be looked at.
 
     Raises:
         JavaError: Java is missing or older than 17.
@@ -60,4 +64,4 @@ def prepare_installation(environ: Mapping[str, str]) -> None:
 
     check_java(environ)
     check_spark_home(environ)
-    check_worker_python(environ)
+    check_worker_python(environ, local=workers_here)

@@ -42,8 +42,20 @@ def worker_package(folder: Path | None = None) -> Path:
     Args:
         folder: Where to keep it; the user's cache folder by default, or the temporary one if that is barred.
     """
-    content = package_bytes()
-    name = f"saltpan_common_{hashlib.sha256(content).hexdigest()[:16]}.zip"
+    if _ROOT.is_file():
+        return _ROOT  # the driver itself runs from such a zip
+    return kept_package(package_bytes(), prefix="saltpan_common", folder=folder)
+
+
+def kept_package(content: bytes, *, prefix: str, folder: Path | None = None) -> Path:
+    """The file that holds an archive's bytes, written if it is not there.
+
+    Args:
+        content: The archive.
+        prefix: Of its name, which ends in a digest of the content.
+        folder: Where to keep it; the user's cache folder by default, or the temporary one if that is barred.
+    """
+    name = f"{prefix}_{hashlib.sha256(content).hexdigest()[:16]}.zip"
     if folder is not None:
         return _kept(folder / name, content)
     try:

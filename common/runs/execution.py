@@ -16,7 +16,9 @@ from common.core.logs import bind_run, configure_logs
 from common.core.units import format_seconds
 from common.engine.failures import translate
 from common.engine.stderr import separate_stderr
+from common.runs.explanation import counted
 from common.runs.job import Job
+from common.runs.job_calls import check_declaration
 from common.runs.phases import Run, go
 from common.runs.record import RunRecord, outcome_of
 from common.runs.signals import terminating_signals
@@ -47,13 +49,14 @@ def run_job(job: Job[Any], argv: Sequence[str] | None = None) -> int:
             _configure_logs(command.settings)
             record = RunRecord.start(job.name, runs_dir=command.settings.runs_dir, arguments=arguments)
         except SuiteError as error:
-            console.say(str(error))
+            console.say(f"ERROR: {error}")
             return int(error.exit_code)
         bind_run(record.run_id)
         return _recorded(Run(job, command, record))
 
 
 def _understand(job: Job[Any], arguments: Sequence[str]) -> Command | None:
+    check_declaration(job)
     return parse_command(
         job.settings,
         job=job.name,
@@ -104,7 +107,8 @@ def _say_how_it_ended(run: Run, ended: BaseException | None, *, took: str) -> No
         hint = f"run again with --debug and report it; the record is {record.path}"
         _LOG.error("[INTERNAL] this should not have happened: %s. Hint: %s.", what, hint)
     elif record.output:
-        _LOG.info("published %s rows to %s in %s", f"{record.rows_out:,}", record.output["path"], took)
+        rows = counted(record.rows_out or 0, "row")
+        _LOG.info("published %s to %s in %s", rows, record.output["path"], took)
     elif record.rows_out is not None:
-        _LOG.info("%s rows in %s", f"{record.rows_out:,}", took)
+        _LOG.info("%s in %s", counted(record.rows_out, "row"), took)
     _LOG.debug("record: %s", record.path)

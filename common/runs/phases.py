@@ -14,18 +14,22 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
+from common.core.errors import FileUnreadableError, SuiteError
 from common.core.masking import mask_value
 from common.core.progress import ProgressLine
 from common.engine.facts import sample_keys, static_facts
 from common.engine.failures import translated
 from common.engine.listing import Listing, list_input
 from common.engine.progress import reporting
-from common.engine.session import CAPABILITIES, Engine, default_profile, open_engine
+from common.engine.server_paths import check_server_output, list_on_server
+from common.engine.session import Engine, Site, choose_site, open_engine
 from common.engine.storage import Storage, storage_for
 from common.engine.tables import read_input
-from common.engine.writer import write_rows
+from common.engine.writer import check_writable, write_rows
 from common.runs.explanation import describe_input, explain
 from common.runs.job import Job
+from common.runs.job_calls import calling, frame_of
+from common.runs.preparation import additions, checked_profile
 from common.runs.presentation import present
 from common.runs.record import RunRecord
 from common.runs.recovery import restore_if_interrupted
@@ -34,8 +38,8 @@ from common.runs.staging import StagedOutput
 from common.runs.verification import verify
 from common.settings.command_line import Command
 from common.settings.inputs import InputRequest
-from common.settings.job import JobSettings, pairs
-from common.settings.profiles import Profile, conf_folder, load_profile, log_config
+from common.settings.job import JobSettings
+from common.settings.profiles import Profile, conf_folder, log_config
 from common.tuning.facts import Facts
 
 _LOG = logging.getLogger("saltpan.run")
@@ -64,15 +68,22 @@ def go(run: Run) -> None:
     """
     settings, record = run.settings, run.record
     folder = conf_folder(settings.conf_dir, environ=os.environ)
-    name = settings.profile or default_profile(os.environ)
-    profile = load_profile(name, folder=folder, overrides=pairs(settings.conf))
+    site = choose_site(os.environ, remote=settings.remote, profile=settings.profile)
+    if site.remote is not None:
+        check_server_output(settings.output, remote=site.remote)
+    profile = checked_profile(settings, site, folder=folder)
     with ExitStack() as stack:
         with record.phase("facts"):
-            listings = {request.name: _listed(request) for request in run.command.inputs}
+            listings = {request.name: _listed(request, site) for request in run.command.inputs}
         output = _staged(run, stack, storage_for(settings.output or ""))
         with record.phase("session"), translated():
             opening = open_engine(
-                run.job.name, profile, log_config=log_config(folder), show_all=settings.debug
+                run.job.name,
+                profile,
+                site=site,
+                log_config=log_config(folder),
+                show_all=settings.debug,
+                additions=additions(settings, site, listings.values(), record=record),
             )
             engine = stack.enter_context(opening)
         install_handlers()
@@ -82,21 +93,31 @@ def go(run: Run) -> None:
         stack.callback(line.close)
         stack.enter_context(reporting(engine.spark, line.update))
         with translated(inputs=_paths(run.command.inputs)):
-            _answer(run, engine, listings, output=output, stack=stack)
+            _answer(run, engine, site, listings, output=output, stack=stack)
 
 
 def _paths(requests: Sequence[InputRequest]) -> list[str]:
     return [path for request in requests for path in request.paths]
 
 
-def _listed(request: InputRequest, *, engine: Engine | None = None) -> Listing:
+def _listed(request: InputRequest, site: Site, *, engine: Engine | None = None) -> Listing:
     """What is at the input's paths; a table or another file system shows itself only to a session."""
+    if site.is_elsewhere:
+        return list_on_server(request)
     spark = engine.spark if engine else None
     for path in request.paths:
         storage = storage_for(path, spark)
         if storage is not None and storage.is_local and restore_if_interrupted(path, storage=storage):
             _LOG.warning("restored %s, which an interrupted run had moved away", path)
-    return list_input(request, storage_for(request.paths[0], spark))
+    try:
+        return list_input(request, storage_for(request.paths[0], spark))
+    except OSError as error:
+        if isinstance(error, SuiteError):
+            raise
+        where = ", ".join(request.paths)
+        raise FileUnreadableError(
+            "input", where, expected="a place that can be listed", got=str(error), hint="check its address"
+        ) from error
 
 
 def _staged(run: Run, stack: ExitStack, storage: Storage | None) -> StagedOutput | None:
@@ -130,6 +151,7 @@ def _record_engine(record: RunRecord, engine: Engine, profile: Profile) -> None:
 def _answer(
     run: Run,
     engine: Engine,
+    site: Site,
     listings: Mapping[str, Listing],
     *,
     output: StagedOutput | None,
@@ -138,21 +160,26 @@ def _answer(
     job, settings, record = run.job, run.settings, run.record
     with record.phase("read"):
         requests = [request for request in run.command.inputs if not listings[request.name].is_listed]
-        listings = {**listings, **{item.name: _listed(item, engine=engine) for item in requests}}
+        listings = {**listings, **{item.name: _listed(item, site, engine=engine) for item in requests}}
         facts = _facts(run, engine, listings)
         frames = {name: read_input(engine.spark, listing) for name, listing in listings.items()}
     with record.phase("plan"):
-        decision = job.plan(facts, settings)
-        record.decisions.append(decision.record())
+        with calling(job, "plan"):
+            decision = job.plan(facts, settings)
+        record.decisions.append({"about": "strategy", **decision.record()})
         _LOG.info("decision: %s", decision.line())
-        answer = job.build(frames, settings, decision)
+        with calling(job, "build"):
+            answer = frame_of(job, "build", job.build(frames, settings, decision))
+        if settings.output is not None:
+            check_writable(answer, file_format=settings.output_format)
     if settings.explain:
         explain(answer, facts=facts, decision=decision)
         return
     if settings.verify:
         engine.describe(f"{job.name}: verify")
         with record.phase("verify"):
-            plain = job.plain(frames, settings)
+            with calling(job, "plain"):
+                plain = frame_of(job, "plain", job.plain(frames, settings))
             record.verification = verify(answer, plain, approximate=job.approximate(settings))
         _LOG.info("verified: %s", _verified(record.verification))
     output = output or _staged(run, stack, storage_for(settings.output or "", engine.spark))
@@ -175,7 +202,7 @@ def _facts(run: Run, engine: Engine, listings: Mapping[str, Listing]) -> Facts:
         {**asdict(item), "skipped": list(listings[name].skipped), "unchecked": list(listings[name].unchecked)}
         for name, item in facts.items()
     ]
-    return Facts(facts, engine.name, CAPABILITIES, engine.spark.version, engine.core_count)
+    return Facts(facts, engine.name, engine.capabilities, engine.spark.version, engine.core_count)
 
 
 def _verified(report: Mapping[str, Any]) -> str:

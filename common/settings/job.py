@@ -10,6 +10,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model
 
 from common.core.errors import SuiteError, UsageError
 from common.settings.inputs import InputFormat, InputRequest
+from common.settings.remote import check_remote
 
 INPUT = Group("Input", sort_key=2)
 OUTPUT = Group("Output", sort_key=3)
@@ -63,7 +64,14 @@ Columns = Annotated[
 Pairs = Annotated[tuple[str, ...], AfterValidator(_check_pairs), Parameter(negative="", show_default=False)]
 """KEY=VALUE settings, one per flag."""
 
-Sql = Annotated[str, Parameter(allow_leading_hyphen=True)]
+
+def _check_sql(value: str) -> str:
+    if not value.strip():
+        raise UsageError("SQL", value, expected="an expression", got="blank text", hint="leave the flag out")
+    return value
+
+
+Sql = Annotated[str, AfterValidator(_check_sql), Parameter(allow_leading_hyphen=True)]
 """An SQL expression; it may begin with a minus."""
 
 Flag = Annotated[bool, Parameter(negative="")]
@@ -83,7 +91,11 @@ class JobSettings(BaseModel):
     """What every job takes besides its inputs; a job's own settings inherit from it."""
 
     model_config = ConfigDict(
-        frozen=True, extra="forbid", str_strip_whitespace=False, use_attribute_docstrings=True
+        frozen=True,
+        extra="forbid",
+        str_strip_whitespace=False,
+        use_attribute_docstrings=True,
+        validate_default=True,
     )
 
     output: Annotated[str | None, Parameter(group=OUTPUT)] = None
@@ -103,6 +115,10 @@ class JobSettings(BaseModel):
     """Prove that the answer equals the plain plan's, before anything is published."""
     profile: Annotated[str | None, Parameter(group=RUN)] = None
     """Configuration to start Spark with, SITE[+ACCELERATOR]. Under spark-submit the session has its own."""
+    remote: Annotated[str | None, AfterValidator(check_remote), Parameter(group=RUN)] = None
+    """Spark Connect server, sc://HOST:PORT; SPARK_REMOTE does the same."""
+    start: Annotated[Literal["auto", "fast", "full"], Parameter(group=RUN)] = "auto"
+    """How a JVM of our own starts: fast for jobs of seconds, full for those of minutes."""
     conf: Annotated[Pairs, Parameter(group=RUN)] = ()
     """A Spark setting, KEY=VALUE; wins over the profile. Repeatable."""
     conf_dir: Annotated[str | None, Parameter(group=RUN)] = None
@@ -140,7 +156,7 @@ def _input_fields(name: str) -> dict[str, Any]:
     repeated = Parameter(group=INPUT, negative="", show_default=False)
     paths = "Path, glob, URL or table:db.name. Repeatable."
     schema = (
-        "Column types as DDL ('zip STRING, n INT') or @FILE; for CSV all columns, else those to override."
+        "The columns to read, with types, as DDL ('zip STRING, n INT') or @FILE; partition columns besides."
     )
     return {
         name: (Annotated[tuple[str, ...], repeated], Field(min_length=1, description=paths)),

@@ -1,19 +1,26 @@
-"""Spark configuration in layers: base < site < accelerator < flag, each value with its origin.
+"""Spark configuration in layers, base < site < accelerator < flag, each value with its origin.
 
-A layer is a file in spark-defaults form (`key value`, `key=value`, `# comment`). DESIGN: the same key twice
-inside a layer is an error; a later layer wins over an earlier one.
+A layer is a file in spark-defaults form (`key value`, `key=value`, `# comment`). The same key twice inside a
+layer is an error; a later layer wins over an earlier one. What an accelerator needs on one site only is in
+`ACCELERATOR@SITE.conf`, if there is such a file.
 """
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
 
 from common.core.errors import ConfigurationError, UnknownNameError, did_you_mean
 
 BASE = "base"
 SUFFIX = ".conf"
+ACCELERATORS = ("comet", "rapids")
+# They stand where an accelerator does and bring no layer: `auto` is for the engine to resolve.
+_NO_LAYER = ("none", "auto")
 
 
 @dataclass(frozen=True)
@@ -43,16 +50,31 @@ class Profile:
         setting = self.settings.get(key)
         return setting.value if setting else default
 
+    @property
+    def site(self) -> str:
+        """The part of the name before the plus: "yarn" of "yarn+rapids"."""
+        return self.name.partition("+")[0]
+
+    @property
+    def accelerator(self) -> str:
+        """The part of the name after the plus, or "none"."""
+        return self.name.partition("+")[2] or "none"
+
+    def with_settings(self, settings: Iterable[Setting], *, without: Iterable[str] = ()) -> Profile:
+        """The same profile with these settings in place of its own, and without these keys."""
+        merged = {**self.settings, **{setting.key: setting for setting in settings}}
+        dropped = frozenset(without)
+        return Profile(self.name, {key: value for key, value in merged.items() if key not in dropped})
+
 
 def load_profile(name: str, *, folder: Path, overrides: Mapping[str, str] | None = None) -> Profile:
     """Compose base, the layers of `name` (SITE[+ACCELERATOR]) and the flags.
 
     Raises:
-        UnknownNameError: there is no such layer.
+        UnknownNameError: there is no such site or accelerator.
         ConfigurationError: a layer cannot be read, or holds a key twice.
     """
-    parts = [] if name == BASE else name.split("+")
-    layers = [_layer(part, folder=folder) for part in [BASE, *parts]]
+    layers = [_layer(layer, folder=folder) for layer in _layer_names(name, folder=folder)]
     flags = [Setting(key, value, "flag", "--conf") for key, value in (overrides or {}).items()]
     settings = {setting.key: setting for layer in [*layers, flags] for setting in layer}
     return Profile(name, settings)
@@ -68,10 +90,26 @@ def conf_folder(explicit: str | None, *, environ: Mapping[str, str]) -> Path:
     if asked:
         return _checked(Path(asked).expanduser(), by="--conf-dir" if explicit else "SALTPAN_CONF")
     package = Path(__file__).resolve().parent
-    clone = package.parents[1] / "conf"
-    return _checked(
-        clone if (clone / f"{BASE}{SUFFIX}").is_file() else package / "conf", by="the installation"
-    )
+    for folder in (package.parents[1] / "conf", package / "conf"):
+        if (folder / f"{BASE}{SUFFIX}").is_file():
+            return folder
+    return _checked(_unpacked(), by="the installation")
+
+
+@cache
+def _unpacked() -> Path:
+    """The copy of a package that runs from its zip, as in cluster mode, in a folder of this process."""
+    folder = tempfile.TemporaryDirectory(prefix="saltpan-conf-")
+    _TEMPORARY.append(folder)
+    source = files("common.settings").joinpath("conf")
+    for entry in source.iterdir() if source.is_dir() else ():
+        if entry.is_file():
+            (Path(folder.name) / entry.name).write_bytes(entry.read_bytes())
+    return Path(folder.name)
+
+
+# Held until the process ends, which removes them.
+_TEMPORARY: list[tempfile.TemporaryDirectory[str]] = []
 
 
 def log_config(folder: Path) -> Path | None:
@@ -88,13 +126,45 @@ def _checked(folder: Path, *, by: str) -> Path:
     return folder
 
 
+def _layer_names(name: str, *, folder: Path) -> list[str]:
+    """The layers of a profile, the weakest first.
+
+    Raises:
+        UnknownNameError: not SITE or SITE+ACCELERATOR of those that there are.
+    """
+    if name == BASE:
+        return [BASE]
+    site, _, accelerator = name.partition("+")
+    sites = _sites(folder)
+    choices = [*ACCELERATORS, *_NO_LAYER]
+    if site in choices:
+        swapped = f"local+{site}" if not accelerator else f"{accelerator}+{site}"
+        hint = f"an accelerator follows a site, as in `{swapped}`"
+        raise _unknown("profile", name, choices=sites, hint=hint)
+    if site not in sites:
+        raise _unknown("profile", site, choices=sites)
+    if "+" in name and accelerator not in choices:
+        raise _unknown("accelerator", accelerator, choices=choices)
+    if not accelerator or accelerator in _NO_LAYER:
+        return [BASE, site]
+    here = f"{accelerator}@{site}"
+    special = [here] if (folder / f"{here}{SUFFIX}").is_file() else []
+    return [BASE, site, accelerator, *special]
+
+
+def _sites(folder: Path) -> list[str]:
+    names = sorted(path.stem for path in folder.glob(f"*{SUFFIX}"))
+    return [name for name in names if name not in (BASE, *ACCELERATORS) and "@" not in name]
+
+
+def _unknown(what: str, name: str, *, choices: Sequence[str], hint: str | None = None) -> UnknownNameError:
+    expected = f"one of {', '.join(choices)}"
+    return UnknownNameError(
+        what, name, expected=expected, got=repr(name), hint=hint or did_you_mean(name, choices)
+    )
+
+
 def _layer(name: str, *, folder: Path) -> list[Setting]:
-    available = sorted(path.stem for path in folder.glob(f"*{SUFFIX}") if path.stem != BASE)
-    if name != BASE and name not in available:
-        hint = did_you_mean(name, available)
-        raise UnknownNameError(
-            "profile", name, expected=f"one of {', '.join(available)}", got=repr(name), hint=hint
-        )
     path = folder / f"{name}{SUFFIX}"
     try:
         text = path.read_text(encoding="utf-8")

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
 from common.engine.session import open_engine
+from common.settings.engines import capabilities, known_capabilities
 from common.settings.profiles import load_profile
+from tests.engine_probes import tried
 
 
 @pytest.fixture
@@ -56,3 +59,13 @@ def test_what_an_engine_tells(spark: SparkSession, folder: Path) -> None:
         assert int(engine.versions["java"].split(".")[0]) >= 17
         assert engine.application_id.startswith("local-")
         assert engine.core_count == 3
+
+
+def test_classic_spark_can_do_what_the_registry_says(
+    spark: SparkSession, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spark.sparkContext, "pythonExec", sys.executable)
+    with open_engine("test", load_profile("base", folder=folder)) as engine:
+        works = tried(spark, tmp_path)
+        assert works == {name: name in engine.capabilities for name in known_capabilities()}
+        assert engine.capabilities == capabilities("classic", spark_version=spark.version)

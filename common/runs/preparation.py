@@ -1,0 +1,65 @@
+"""What is settled before a session opens: its configuration, and how its JVM is started."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from common.engine.facts import static_facts
+from common.engine.handle import Addition
+from common.engine.listing import Listing
+from common.engine.rapids_preflight import cpu_sentence, prepare_rapids
+from common.engine.session import Site
+from common.runs.record import RunRecord
+from common.settings.conf_audit import check_profile
+from common.settings.findings import raise_errors
+from common.settings.job import JobSettings, pairs
+from common.settings.profiles import Profile, load_profile
+from common.tuning.start import plan_start
+
+_LOG = logging.getLogger("saltpan.run")
+
+
+def checked_profile(settings: JobSettings, site: Site, *, folder: Path) -> Profile:
+    """The composed configuration, checked key by key against the registry.
+
+    Raises:
+        ConfigurationError: a key or a value that stops Spark, or a typing error; SeveralErrors for more.
+    """
+    overrides = pairs(settings.conf)
+    profile = load_profile(site.profile, folder=folder, overrides=overrides)
+    if profile.accelerator == "rapids" and site.name == "local":
+        profile = _with_rapids(profile, folder=folder, overrides=overrides)
+    findings = check_profile(profile, late=False)
+    raise_errors(findings)
+    for finding in findings:
+        level = logging.WARNING if finding.severity == "warning" else logging.DEBUG
+        _LOG.log(level, "%s", finding.line())
+    return profile
+
+
+def _with_rapids(profile: Profile, *, folder: Path, overrides: Mapping[str, str]) -> Profile:
+    """The GPU overlay completed, or, with what is missing named, the site without it: the same answer."""
+    ready = prepare_rapids(profile, folder=folder, environ=os.environ)
+    for text in ready.warnings:
+        _LOG.warning("%s", text)
+    if not ready.missing:
+        return ready.profile
+    _LOG.warning("%s", cpu_sentence(ready.missing))
+    return load_profile(profile.site, folder=folder, overrides=overrides)
+
+
+def additions(
+    settings: JobSettings, site: Site, listings: Iterable[Listing], *, record: RunRecord
+) -> tuple[Addition, ...]:
+    """What a session of our own gets besides its profile; each choice is a decision in the record."""
+    if site.name != "local":
+        return ()
+    from common.engine.fast_start import fast_start
+
+    decision = plan_start(settings.start, inputs=[static_facts(listing) for listing in listings])
+    record.decisions.append({"about": "start", **decision.record()})
+    _LOG.debug("start: %s", decision.line())
+    return (fast_start(decision),)
