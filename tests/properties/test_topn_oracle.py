@@ -80,7 +80,7 @@ def shown(row: Row) -> Row:
     return (row[0], "NaN" if row[1] is not None and math.isnan(row[1]) else row[1], row[2])
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rows=ROWS, spec=SPECS, partitions=st.sampled_from([1, 2, 5]), flip=st.booleans())
 def test_every_strategy_equals_the_oracle(
     spark: SparkSession, rows: list[Row], spec: TopN, partitions: int, flip: bool
