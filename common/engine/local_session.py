@@ -105,7 +105,9 @@ def own_engine(
             stack.callback(addition.ended)
         with captured_stderr(_Relay(show_all=show_all)):
             spark = builder.getOrCreate()
-        stack.push(lambda kind, *_: _end(spark, failed=kind is not None))
+        stack.push(
+            lambda kind, *_: _end(spark, interrupted=kind is not None and issubclass(kind, KeyboardInterrupt))
+        )
         if show_all:
             spark.sparkContext.setLogLevel("INFO")
         for addition in additions:
@@ -115,11 +117,14 @@ def own_engine(
         yield ClassicEngine(spark, "local", differing(spark, asked))
 
 
-def _end(spark: SparkSession, *, failed: bool) -> None:
-    """Stop the session; after a failure wait for its JVM as well, whose tasks may still write files."""
+def _end(spark: SparkSession, *, interrupted: bool) -> None:
+    """Stop the session; when interrupted end its JVM as well, whose tasks may still write files.
+
+    Otherwise the JVM stays until this process ends: PySpark asks it for the text of its errors.
+    """
     spark.stop()
     process = getattr(SparkContext._gateway, "proc", None)
-    if not failed or process is None:
+    if not interrupted or process is None:
         return
     SparkContext._gateway = SparkContext._jvm = None
     process.stdin.close()  # the sign on which it ends

@@ -45,6 +45,13 @@ def unfit(clue: Clue, _: Sequence[Clue]) -> SuiteError:
     return SqlError("SQL", name[:_SHOWN], expected=expected, got=_at(clue.phrase, clue), hint=clue.advice)
 
 
+def _ungrouped(clue: Clue, _: Sequence[Clue]) -> SuiteError:
+    name = clue.fragment or "aggregate"
+    expected, got = "groups for an aggregate such as sum or count", "none"
+    hint = "name them with --group-by, or make it a window: … OVER (PARTITION BY …)"
+    return SqlError("SQL", name[:_SHOWN], expected=expected, got=got, hint=hint)
+
+
 def _unparsed(clue: Clue, _: Sequence[Clue]) -> SuiteError:
     name = (clue.fragment or clue.condition)[:_SHOWN]
     return SqlError("SQL", name, expected="SQL that Spark can parse", got=_at(clue.phrase, clue))
@@ -119,6 +126,7 @@ RULES: Mapping[str, Rule] = {
     **dict.fromkeys(_UNFIT, unfit),
     **dict.fromkeys(_SETTING, _setting),
     "UNRESOLVED_ROUTINE": _routine,
+    "MISSING_GROUP_BY": _ungrouped,
     "DATATYPE_MISMATCH": _type,
     "TABLE_OR_VIEW_NOT_FOUND": _TABLE,
     "SCHEMA_NOT_FOUND": _TABLE,

@@ -266,7 +266,7 @@ def outcome_of(error: BaseException | Mapping[str, Any] | None) -> tuple[Status,
 
 
 def _error_record(error: BaseException) -> dict[str, Any]:
-    record: dict[str, Any] = {"type": type(error).__name__, "text": str(error)}
+    record: dict[str, Any] = {"type": type(error).__name__, "text": _text(error)}
     if isinstance(error, SuiteError):
         record |= error.attributes()
     elif isinstance(error, Exception):
@@ -276,6 +276,14 @@ def _error_record(error: BaseException) -> dict[str, Any]:
     if error.__cause__ is not None:
         record["cause"] = _error_record(error.__cause__)
     return record
+
+
+def _text(error: BaseException) -> str:
+    """The error's text; one of Spark's asks the JVM for it, which may be gone."""
+    try:
+        return str(error)
+    except Exception as failure:  # noqa: BLE001  an assertion, a network error: the record is written all the same
+        return f"no text: {type(failure).__name__}"
 
 
 def _replace(path: Path, text: str) -> None:

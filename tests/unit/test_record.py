@@ -260,3 +260,13 @@ def test_an_absent_or_unreadable_record(tmp_path: Path) -> None:
         load_record(tmp_path / "none.json")
     with pytest.raises(FileUnreadableError):
         load_record(tmp_path)
+
+
+def test_an_error_without_text_is_recorded_all_the_same(tmp_path: Path) -> None:
+    class MuteError(Exception):
+        def __str__(self) -> str:
+            raise AssertionError("the JVM is gone")
+
+    record = RunRecord.start("job", runs_dir=tmp_path)
+    outcome = load_record(record.finish(MuteError()))["outcome"]
+    assert (outcome["status"], outcome["error"]["text"]) == ("failed", "no text: AssertionError")
