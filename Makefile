@@ -16,10 +16,10 @@ SPARK_NEXT := 4.3.0
 UV ?= uv
 say = @printf '%s\n' "$(1)" >&2
 
-.PHONY: help setup data topn test test-fast e2e lint fmt bench zip clean lock test-next FORCE
+.PHONY: help setup data topn test test-fast e2e lint fmt bench bench-engines zip clean lock test-next FORCE
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z][a-z0-9-]*:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z][a-z0-9-]*:.*## / {printf "  make %-14s %s\n", $$1, $$2}' Makefile
 
 setup: .venv/.dev .venv/.suite $(DATA) ## virtual environment, locked packages, the suite itself, sample data
 
@@ -55,6 +55,9 @@ bench: ## list the benchmarks
 	@for file in bench/*.py; do \
 	  test ! -e "$$file" || printf '  %-28s %s\n' "$$file" "$$(sed -n '1{s/^"""//;s/"""$$//;p;}' "$$file")"; \
 	done
+
+bench-engines: .venv/.dev .venv/.suite ## 20 million rows: plain Spark against Comet on group by, window and join
+	$(PY) bench/engines.py
 
 zip: .venv/.run .venv/.suite ## dist/: the wheel, and the archive for --py-files
 	@rm -f dist/saltpan-*.whl

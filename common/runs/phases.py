@@ -26,10 +26,11 @@ from common.engine.session import Engine, Site, choose_site, open_engine
 from common.engine.storage import Storage, storage_for
 from common.engine.tables import read_input
 from common.engine.writer import check_writable, write_rows
+from common.runs.acceleration import failed_in_comet, guarded, without_comet
 from common.runs.explanation import describe_input, explain
-from common.runs.job import Job
+from common.runs.job import Inputs, Job
 from common.runs.job_calls import calling, frame_of
-from common.runs.preparation import additions, checked_profile
+from common.runs.preparation import checked_profile, prepared
 from common.runs.presentation import present
 from common.runs.record import RunRecord
 from common.runs.recovery import restore_if_interrupted
@@ -77,13 +78,16 @@ def go(run: Run) -> None:
             listings = {request.name: _listed(request, site) for request in run.command.inputs}
         output = _staged(run, stack, storage_for(settings.output or ""))
         with record.phase("session"), translated():
+            profile, additions = prepared(
+                profile, settings, site, list(listings.values()), folder=folder, record=record
+            )
             opening = open_engine(
                 run.job.name,
                 profile,
                 site=site,
                 log_config=log_config(folder),
                 show_all=settings.debug,
-                additions=additions(settings, site, listings.values(), record=record),
+                additions=additions,
             )
             engine = stack.enter_context(opening)
         install_handlers()
@@ -175,17 +179,39 @@ def _answer(
     if settings.explain:
         explain(answer, facts=facts, decision=decision)
         return
-    if settings.verify:
-        engine.describe(f"{job.name}: verify")
-        with record.phase("verify"):
-            with calling(job, "plain"):
-                plain = frame_of(job, "plain", job.plain(frames, settings))
-            record.verification = verify(answer, plain, approximate=job.approximate(settings))
-        _LOG.info("verified: %s", _verified(record.verification))
     output = output or _staged(run, stack, storage_for(settings.output or "", engine.spark))
-    engine.describe(f"{job.name}: {decision.choice}")
-    with record.phase("write" if output else "print"):
-        record.rows_out = _publish(answer, run, output) if output else _print(answer, run)
+    with guarded(answer, engine, listings.values(), record=record) as answer:
+        if settings.verify:
+            _prove(answer, run, engine, frames)
+        engine.describe(f"{job.name}: {decision.choice}")
+        with record.phase("write" if output else "print"):
+            try:
+                record.rows_out = _publish(answer, run, output) if output else _print(answer, run)
+            except Exception as error:
+                if not failed_in_comet(error, engine):
+                    raise
+                _LOG.warning("accelerator: Comet failed; once more on plain Spark")
+                if output:
+                    output.restart()
+                with without_comet(engine):
+                    again = answer.select("*")
+                    record.rows_out = _publish(again, run, output) if output else _print(again, run)
+
+
+def _prove(answer: DataFrame, run: Run, engine: Engine, frames: Inputs) -> None:
+    """Compare the answer with the plain plan's on plain Spark, before anything is published."""
+    job, settings = run.job, run.settings
+    engine.describe(f"{job.name}: verify")
+    with run.record.phase("verify"):
+        with calling(job, "plain"):
+            plain = frame_of(job, "plain", job.plain(frames, settings))
+        run.record.verification = verify(
+            answer,
+            plain,
+            approximate=job.approximate(settings),
+            plainly=lambda: without_comet(engine),
+        )
+    _LOG.info("verified: %s", _verified(run.record.verification))
 
 
 def _facts(run: Run, engine: Engine, listings: Mapping[str, Listing]) -> Facts:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from common.engine.facts import static_facts
@@ -12,6 +12,7 @@ from common.engine.handle import Addition
 from common.engine.listing import Listing
 from common.engine.rapids_preflight import cpu_sentence, prepare_rapids
 from common.engine.session import Site
+from common.runs.acceleration import accelerated
 from common.runs.record import RunRecord
 from common.settings.conf_audit import check_profile
 from common.settings.findings import raise_errors
@@ -51,15 +52,25 @@ def _with_rapids(profile: Profile, *, folder: Path, overrides: Mapping[str, str]
     return load_profile(profile.site, folder=folder, overrides=overrides)
 
 
-def additions(
-    settings: JobSettings, site: Site, listings: Iterable[Listing], *, record: RunRecord
-) -> tuple[Addition, ...]:
-    """What a session of our own gets besides its profile; each choice is a decision in the record."""
+def prepared(
+    profile: Profile,
+    settings: JobSettings,
+    site: Site,
+    listings: Sequence[Listing],
+    *,
+    folder: Path,
+    record: RunRecord,
+) -> tuple[Profile, tuple[Addition, ...]]:
+    """What a session of our own is opened with; each choice is a decision in the record."""
     if site.name != "local":
-        return ()
+        return profile, ()
     from common.engine.fast_start import fast_start
 
+    listed = [listing for listing in listings if listing.is_listed]
+    profile, accelerator = accelerated(
+        profile, listed, folder=folder, overrides=pairs(settings.conf), record=record
+    )
     decision = plan_start(settings.start, inputs=[static_facts(listing) for listing in listings])
     record.decisions.append({"about": "start", **decision.record()})
     _LOG.debug("start: %s", decision.line())
-    return (fast_start(decision),)
+    return profile, (fast_start(decision), *accelerator)

@@ -9,7 +9,6 @@ import platform
 import re
 import secrets
 import socket
-import tempfile
 import time
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,6 +29,7 @@ from common.core.errors import (
     SuiteError,
     UsageError,
 )
+from common.core.files import replace_file
 from common.core.masking import mask_tree
 
 SCHEMA_VERSION: Final = 1
@@ -237,7 +237,7 @@ class RunRecord:
         }
         text = json.dumps(mask_tree(content), indent=2, ensure_ascii=False, allow_nan=False)
         try:
-            _replace(self.path, text)
+            replace_file(self.path, text)
         except OSError as error:
             raise UsageError(
                 "flag",
@@ -284,22 +284,6 @@ def _text(error: BaseException) -> str:
         return str(error)
     except Exception as failure:  # noqa: BLE001  an assertion, a network error: the record is written all the same
         return f"no text: {type(failure).__name__}"
-
-
-def _replace(path: Path, text: str) -> None:
-    """Write the file so that a reader sees the old one or the new one, whole."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".tmp")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            # Undecodable bytes of a path come as lone surrogates; as \\udcXX they are valid JSON.
-            file.write(text.encode("utf-8", "backslashreplace") + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
 
 
 def _utc_text(moment: datetime) -> str:

@@ -98,6 +98,10 @@ class StagedOutput:
     ) -> None:
         self._leave()
 
+    def restart(self) -> None:
+        """Empty the staging folder, for an engine that writes once more."""
+        self._storage.delete_tree(self.staging_path)
+
     def publish(self) -> None:
         """Put the staged output in place of the former one.
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -27,7 +28,13 @@ class Fingerprint:
         return f"{self.row_count:,} rows, hash sum {self.hash_sum}"
 
 
-def verify(planned: DataFrame, plain: DataFrame, *, approximate: Sequence[str] = ()) -> dict[str, Any]:
+def verify(
+    planned: DataFrame,
+    plain: DataFrame,
+    *,
+    approximate: Sequence[str] = (),
+    plainly: Callable[[], AbstractContextManager[None]] = nullcontext,
+) -> dict[str, Any]:
     """Compare the two answers; return what the run record says about it.
 
     Args:
@@ -35,6 +42,7 @@ def verify(planned: DataFrame, plain: DataFrame, *, approximate: Sequence[str] =
         plain: The answer in the plain form.
         approximate: Columns from float aggregation: compared by key within a relative 1e-9 if they hold
             floats, exactly otherwise.
+        plainly: Within it the engine runs without an accelerator; the plain side runs in it.
 
     Raises:
         DifferenceError: the answers differ; names both fingerprints.
@@ -44,7 +52,9 @@ def verify(planned: DataFrame, plain: DataFrame, *, approximate: Sequence[str] =
     """
     floats = [name for name in approximate if _holds_floats(planned, name)]
     exact = [name for name in planned.columns if name not in floats]
-    ours, theirs = (_fingerprint(side, exact) for side in (planned, plain))
+    ours = _fingerprint(planned, exact)
+    with plainly():
+        theirs = _fingerprint(plain, exact)
     report: dict[str, Any] = {
         "planned": asdict(ours),
         "plain": asdict(theirs),

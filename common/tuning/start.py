@@ -12,7 +12,7 @@ from common.tuning.facts import InputFacts
 Start = Literal["auto", "fast", "full"]
 
 # Below this much input a run ends before the second compiler has paid for itself.
-FAST_UP_TO_BYTES = 512 * 1024**2
+FAST_UP_TO_BYTES = 64 * 1024**2
 
 
 def plan_start(start: Start, *, inputs: Iterable[InputFacts]) -> Decision:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import socket
 import stat
 import subprocess
@@ -213,7 +214,7 @@ def test_yarn_as_text(text: Text) -> None:
         assert line in properties.splitlines()
     start = "spark-submit --master yarn --deploy-mode cluster --properties-file saltpan.properties"
     assert command.startswith(start)
-    assert f"{ROOT / 'jobs' / 'topn.py'} --input" in command
+    assert f"{shlex.quote(str(ROOT / 'jobs' / 'topn.py'))} --input" in command
     assert "'count(*) AS flights'" in command
     assert str(BIN) not in out  # no Python of this machine
     assert "log4j" not in out

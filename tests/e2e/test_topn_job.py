@@ -41,7 +41,11 @@ def test_the_ten_busiest_destinations(saltpan: Run) -> None:
     assert record["outcome"] == {"status": "ok", "exit_code": 0, "phase": None, "error": None}
     assert (record["rows_in"], record["rows_out"]) == (336_776, 10)
     assert record["inputs"][0]["file_count"] == 365
-    assert [item["choice"] for item in record["decisions"]] == ["fast", "sort"]
+    assert {item["about"]: item["choice"] for item in record["decisions"]} == {
+        "accelerator": "none",
+        "start": "fast",
+        "strategy": "sort",
+    }
     assert record["verification"]["planned"] == record["verification"]["plain"]
     assert record["configuration"]["spark.sql.session.timeZone"] == "UTC"
     assert record["application_id"].startswith("local-")
@@ -178,3 +182,20 @@ def test_settings_from_a_file(saltpan: Run, shell: Shell) -> None:
     )
     ended = saltpan("topn", "--config", "job.toml", "--n", "1")
     assert rows_of(ended) == [("EWR", "120835", "1")]
+
+
+def test_comet_gives_the_same_answer_or_says_why_it_does_not_run(saltpan: Run) -> None:
+    words = ["--input", FLIGHTS, "--score", "arr_delay", "--partition-by", "carrier", "--n", "2", "--verify"]
+    plain = saltpan("topn", *words, "--format", "csv", "--profile", "local+none")
+    comet = saltpan("topn", *words, "--format", "csv", "--profile", "local+comet")
+    assert (plain.code, comet.code) == (0, 0), comet.err
+    assert comet.out == plain.out
+    assert plain.record is not None
+    assert comet.record is not None
+    assert comet.record["verification"]["planned"] == plain.record["verification"]["planned"]
+    (decision,) = [item for item in comet.record["decisions"] if item["about"] == "accelerator"]
+    assert f"accelerator: {decision['choice']}: " in comet.err
+    if decision["choice"] == "comet":
+        assert comet.record["configuration"]["spark.plugins"] == "org.apache.spark.CometPlugin"
+    else:
+        assert decision["reason"].startswith("plain Spark: ")

@@ -200,7 +200,7 @@ def test_a_failed_write_leaves_the_old_record_whole(tmp_path: Path, monkeypatch:
     def full(_: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("common.runs.record.os.fsync", full)
+    monkeypatch.setattr("common.core.files.os.fsync", full)
     with pytest.raises(UsageError, match="No space left on device"):
         record.finish()
     assert record.path.read_bytes() == before

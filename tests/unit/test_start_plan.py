@@ -28,7 +28,7 @@ def test_auto(sizes: list[int | None], choice: str) -> None:
 
 def test_the_reason_has_the_numbers() -> None:
     assert plan_start("auto", inputs=[facts(2 * FAST_UP_TO_BYTES)]).reason.startswith(
-        "1 GiB of input is more than 512 MiB"
+        "128 MiB of input is more than 64 MiB"
     )
 
 
