@@ -5,7 +5,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from common.core.masking import MASK, is_secret_key, mask_text, mask_tree, mask_value
@@ -268,6 +268,7 @@ def test_masking_twice_changes_nothing(text: str) -> None:
     assert mask_text(once) == once
 
 
+@settings(max_examples=40)
 @given(
     st.recursive(
         TEXTS | st.none() | st.integers(), lambda inner: st.lists(inner) | st.dictionaries(TEXTS, inner)

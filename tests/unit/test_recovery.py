@@ -153,7 +153,7 @@ def contend(output: str) -> None:
     """Take the lock again and again; fail when another process is inside at the same time."""
     inside = Path(output + ".inside")
     taken = 0
-    while taken < 50:
+    while taken < 20:
         lock = OutputLock(Target.of(output).lock_path, name=output, run_id=f"p{os.getpid()}")
         try:
             lock.acquire()
