@@ -29,7 +29,7 @@ topn: .venv/.run .venv/.suite $(DATA) ## the ten busiest destinations: sets up w
 	.venv/bin/saltpan run topn --input data/generated/flights --group-by dest --score 'count(*) as flights' --n 10
 
 test: test-fast $(DATA) ## all tests but e2e: sets up what is missing, then runs them
-	$(PYTEST) -m 'spark and not e2e' $(SPARK_TESTS)
+	$(PYTEST) -m 'spark and not e2e' -n 2 $(SPARK_TESTS)
 
 test-fast: .venv/.dev .venv/.suite ## the tests that need no JVM, in seconds
 	$(PYTEST) -m 'not spark' -n 2 tests/unit tests/architecture common jobs
@@ -38,7 +38,7 @@ e2e: .venv/.dev .venv/.suite $(DATA) ## real spark-submit and saltpan runs, each
 	$(PYTEST) -m e2e tests/e2e
 
 test-next: .venv-next/.next .venv-next/.suite $(DATA) ## the tests on the next Spark, in an environment of its own
-	.venv-next/bin/python -m pytest -m 'not e2e and not properties' tests/transforms tests/plans
+	.venv-next/bin/python -m pytest -m 'not e2e and not properties' -n 2 tests/transforms tests/plans
 
 lint: .venv/.dev .venv/.suite ## ruff, mypy and the floors of import-linter
 	$(PY) -m ruff check $(CODE)

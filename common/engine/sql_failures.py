@@ -48,7 +48,7 @@ def unfit(clue: Clue, _: Sequence[Clue]) -> SuiteError:
 def _ungrouped(clue: Clue, _: Sequence[Clue]) -> SuiteError:
     name = clue.fragment or "aggregate"
     expected, got = "groups for an aggregate such as sum or count", "none"
-    hint = "name them with --group-by, or make it a window: … OVER (PARTITION BY …)"
+    hint = "add GROUP BY (--group-by), or make it a window with OVER (PARTITION BY …)"
     return SqlError("SQL", name[:_SHOWN], expected=expected, got=got, hint=hint)
 
 
