@@ -13,8 +13,8 @@ _TRACEBACK = "Traceback (most recent call last):"
 _FRAME = re.compile(r'^  File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<name>.+)$')
 _OURS = re.compile(
     r"\[(?P<condition>[A-Z_]+)\] (?P<what>.+?) `(?P<name>.*?)`: expected (?P<expected>.*?), got (?P<got>.*?)"
-    r"(?:\. Hint: (?P<hint>.*))?\.$",
-    re.DOTALL,
+    r"(?:\. Hint: (?P<hint>.*?))?\.$",
+    re.DOTALL | re.MULTILINE,  # newer releases put more text below
 )
 
 
