@@ -5,6 +5,8 @@ SHELL := /bin/sh
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 .SUFFIXES:
+# Without bytecode pytest rewrites and compiles every test file in every process: ten seconds of each run.
+unexport PYTHONDONTWRITEBYTECODE
 
 PY := .venv/bin/python
 PYTEST := $(PY) -m pytest
@@ -32,7 +34,7 @@ test: test-fast $(DATA) ## all tests but e2e: sets up what is missing, then runs
 	$(PYTEST) -m 'spark and not e2e' -n 2 $(SPARK_TESTS)
 
 test-fast: .venv/.dev .venv/.suite ## the tests that need no JVM, in seconds
-	$(PYTEST) -m 'not spark' -n 2 tests/unit tests/architecture common jobs
+	$(PYTEST) -m 'not spark' -n 2 --dist worksteal tests/unit tests/architecture common jobs
 
 e2e: .venv/.dev .venv/.suite $(DATA) ## real spark-submit and saltpan runs, each in its own process
 	$(PYTEST) -m e2e tests/e2e

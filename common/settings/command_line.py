@@ -51,7 +51,7 @@ def parse_command(
         UsageError: one thing is wrong.
         SeveralErrors: several things are wrong; each has its own sentence.
     """
-    full = with_inputs(model, inputs)
+    full = with_inputs(model, tuple(inputs))
     fields = list(full.model_fields)
     if _HELP & set(_before_separator(argv)):
         _app(full, job=job, summary=summary)(list(argv))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from functools import cache
 from typing import Annotated, Any, Literal
 
 from cyclopts import Group, Parameter
@@ -143,7 +144,8 @@ class JobSettings(BaseModel):
         return ()
 
 
-def with_inputs(model: type[JobSettings], names: Sequence[str]) -> type[JobSettings]:
+@cache
+def with_inputs(model: type[JobSettings], names: tuple[str, ...]) -> type[JobSettings]:
     """The job's settings plus NAME, NAME-format, NAME-schema, NAME-option, NAME-allow-empty per input."""
     fields: dict[str, Any] = {}
     for name in names:

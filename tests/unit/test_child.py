@@ -27,7 +27,7 @@ import signal, subprocess, sys, time
 driver = subprocess.Popen([sys.executable, "-c", '''
 import pathlib, signal, sys, time
 def end(number, frame):
-    time.sleep(0.5)
+    time.sleep(0.1)
     pathlib.Path(sys.argv[1]).write_text(str(number))
     sys.exit()
 for each in (signal.SIGINT, signal.SIGTERM): signal.signal(each, end)
@@ -49,7 +49,7 @@ def test_signals_reach_the_child_and_what_it_started(tmp_path: Path, number: sig
     try:
         deadline = time.monotonic() + 30
         while not (note.exists() and note.read_text() == "ready") and time.monotonic() < deadline:
-            time.sleep(0.05)
+            time.sleep(0.01)
         process.send_signal(number)
         assert process.wait(timeout=30) == 128 + number
         assert note.read_text() == str(int(number))

@@ -271,7 +271,9 @@ def test_masking_twice_changes_nothing(text: str) -> None:
 @settings(max_examples=40)
 @given(
     st.recursive(
-        TEXTS | st.none() | st.integers(), lambda inner: st.lists(inner) | st.dictionaries(TEXTS, inner)
+        TEXTS | st.none() | st.integers(),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
+        max_leaves=6,
     )
 )
 def test_masking_a_tree_twice_changes_nothing(tree: object) -> None:

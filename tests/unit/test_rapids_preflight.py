@@ -238,7 +238,7 @@ def test_what_nvidia_smi_says(
         (tmp_path / "nvidia-smi").chmod(0o755)
     environ = {"PATH": f"{tmp_path}:{os.defpath}"} if script else {"PATH": str(tmp_path)}
     environ |= {"CUDA_VISIBLE_DEVICES": visible} if visible is not None else {}
-    assert look_for_gpus(environ, timeout_seconds=1) == expected
+    assert look_for_gpus(environ, timeout_seconds=0.2) == expected
 
 
 def test_a_profile_is_made_ready_for_the_spark_that_is_installed(tmp_path: Path) -> None:
