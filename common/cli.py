@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from cyclopts import App, CycloptsError, Parameter
 
@@ -27,6 +27,7 @@ from common.core.errors import (
     UsageError,
     did_you_mean,
 )
+from common.engine.shadowing import check_beside_job
 
 app = App(
     name="saltpan",
@@ -52,7 +53,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         return int(error.exit_code)
 
 
-_COMMANDS = {"run": "JOB …", "submit": "JOB …", "jobs": "", "conf": "show PROFILE, or conf check FILE"}
+_COMMANDS = {
+    "run": "JOB …",
+    "submit": "JOB …",
+    "jobs": "",
+    "conf": "show PROFILE, or conf check FILE",
+    "doctor": "start",
+}
 
 
 def _unknown(words: Sequence[str]) -> SuiteError:
@@ -144,11 +151,36 @@ def check(file: str) -> int:
     return ExitCode.BUG if any(each.severity != "info" for each in findings) else ExitCode.OK
 
 
+doctor = App(name="doctor", help="What is wrong on this machine, and what to do about it.")
+app.command(doctor)
+
+
+@doctor.command
+def start(
+    *,
+    profile: str = "local",
+    conf_dir: str | None = None,
+    style: Annotated[Literal["table", "json"], Parameter(name="--format")] = "table",
+) -> int:
+    """Check all that keeps Spark from starting here; exit code 4 when anything does.
+
+    Args:
+        profile: SITE[+ACCELERATOR], such as local.
+        conf_dir: Folder of the profiles.
+        style: A table, or JSON lines.
+    """
+    from common.engine.installation import current_folder
+    from common.runs.doctor import doctor_start
+
+    return doctor_start(profile, environ=os.environ, folder=current_folder(), conf_dir=conf_dir, style=style)
+
+
 def _run_file(path: Path, arguments: Sequence[str]) -> int:
     """Run a job file as the main module, so that workers get its functions by value."""
     if not path.is_file():
         near = did_you_mean(path.name, [each.name for each in path.parent.glob("*.py")])
         raise PathAbsentError("job file", str(path), expected="a Python file", got="nothing there", hint=near)
+    check_beside_job(path.resolve().parent)
     former = sys.argv
     sys.argv = [str(path), *arguments]
     sys.path.insert(0, str(path.resolve().parent))

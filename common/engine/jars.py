@@ -25,6 +25,7 @@ import platformdirs
 
 import common
 from common.core.units import format_bytes, format_seconds
+from common.engine.programs import ask
 from common.settings.accelerators import Jar
 
 _LOG = logging.getLogger("saltpan.engine")
@@ -179,15 +180,7 @@ def _fetch(target: Path, jar: Jar, java: str, spark_home: str, *, timeout_second
         command += ["-dependency", *jar.coordinates.split(":"), "-notransitive", "-types", "jar"]
         command += ["-retrieve", str(part / "[artifact].[ext]"), "-cache", str(part / "ivy"), "-warn"]
         try:
-            ran = subprocess.run(
-                command,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                errors="replace",
-                timeout=timeout_seconds,
-                check=False,
-            )
+            ran = ask(command, timeout_seconds=timeout_seconds)
         except subprocess.TimeoutExpired:
             return f"nothing came within {format_seconds(timeout_seconds)}"
         found = part / f"{jar.coordinates.split(':')[1]}.jar"

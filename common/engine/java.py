@@ -1,4 +1,4 @@
-"""Whether Java suits Spark, SPARK_HOME is the Spark imported, and workers run the driver's Python."""
+"""Whether Java suits Spark, and SPARK_HOME is the Spark imported."""
 
 from __future__ import annotations
 
@@ -6,18 +6,16 @@ import importlib.util
 import os
 import re
 import shutil
-import subprocess
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from common.core.errors import InstallationError, JavaError
 from common.engine.java_packages import install_command
+from common.engine.programs import said_by
 
 MINIMUM_JAVA = 17
 MINIMUM_SPARK = (4, 1)
-_TIMEOUT_SECONDS = 10
 
 
 @dataclass(frozen=True)
@@ -86,25 +84,8 @@ def _version_of(program: str | None) -> JavaVersion | None:
         text = (home / "release").read_text("utf-8", errors="replace")
     except OSError:
         text = ""
-    parsed = parse_version(text) or parse_version(_said_by([program, "-version"]))
+    parsed = parse_version(text) or parse_version(said_by([program, "-version"]))
     return JavaVersion(parsed[0], parsed[1], str(home)) if parsed else None
-
-
-def _said_by(command: list[str]) -> str:
-    """What the command prints; empty when it cannot be run, fails or takes too long."""
-    try:
-        ran = subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_TIMEOUT_SECONDS,
-            check=True,
-        )
-    except (OSError, subprocess.SubprocessError):
-        return ""
-    return ran.stdout + ran.stderr
 
 
 def check_spark_home(environ: Mapping[str, str] = os.environ) -> str:
@@ -169,29 +150,3 @@ def _imported_version() -> str | None:
 
 def _minor(version: str) -> str:
     return ".".join(version.split(".")[:2])
-
-
-def check_worker_python(environ: Mapping[str, str] = os.environ, *, local: bool = True) -> str:
-    """The version of the Python that workers will run.
-
-    Args:
-        environ: PYSPARK_PYTHON names it; when unset, it is the driver's own.
-        local: The workers run on this machine. Elsewhere a path that only they have is no mistake.
-
-    Raises:
-        InstallationError: it is not there, or of another minor version than the driver's.
-    """
-    ours = f"{sys.version_info[0]}.{sys.version_info[1]}"
-    named = environ.get("PYSPARK_PYTHON", "")
-    program = shutil.which(named, path=environ.get("PATH")) if named else sys.executable
-    if program is None and not local:
-        return ours
-    if program is not None and Path(program).resolve() == Path(sys.executable).resolve():
-        return ours
-    code = "import sys; print('.'.join(map(str, sys.version_info[:2])))"
-    theirs = _said_by([program, "-c", code]).strip() if program else ""
-    if theirs == ours:
-        return ours
-    hint = f"unset PYSPARK_PYTHON, or set it to {sys.executable}"
-    got = f"Python {theirs} in {program}" if theirs else f"no Python that runs ({named})"
-    raise InstallationError("Python from", "PYSPARK_PYTHON", expected=f"Python {ours}", got=got, hint=hint)

@@ -97,8 +97,8 @@ def own_engine(
         JavaError: Java is missing or too old.
         InstallationError: Spark or the workers' Python are not of one version.
     """
-    prepare_installation(os.environ)
     settings = _with_additions(profile, additions)
+    prepare_installation(os.environ, settings={key: setting.value for key, setting in settings.items()})
     builder = _builder(app_name, settings, log_config=log_config, additions=additions)
     with ExitStack() as stack:
         for addition in additions:
@@ -139,7 +139,8 @@ def _with_additions(profile: Profile, additions: Sequence[Addition]) -> dict[str
     settings = dict(profile.settings)
     for addition in additions:
         for key, value in addition.settings.items():
-            if key not in settings or settings[key].layer != "flag":
+            # An addition's jars are those of the flag and its own.
+            if key == "spark.jars" or key not in settings or settings[key].layer != "flag":
                 settings[key] = Setting(key, value, "addition", "the start")
     return settings
 
@@ -183,8 +184,9 @@ def submitted_session(app_name: str, *, log_config: Path | None) -> SparkSession
         InstallationError: Spark or the workers' Python are not of one version.
     """
     # Where the workers are elsewhere, the path of their Python means nothing on this machine.
-    master = SparkConf().get("spark.master", "local")
-    prepare_installation(os.environ, workers_here=master.startswith("local"))
+    given = dict(SparkConf().getAll())
+    workers_here = given.get("spark.master", "local").startswith("local")
+    prepare_installation(os.environ, workers_here=workers_here, settings=given)
     if log_config is not None:
         _configure_jvm_logs(log_config)
     return SparkSession.builder.appName(app_name).getOrCreate()

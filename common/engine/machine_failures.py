@@ -96,7 +96,7 @@ _KNOWN = (
         "Spark JVM",
         "not started",
         "a JVM that starts",
-        "Spark's log lines name the cause; `saltpan doctor` checks Java and Spark",
+        "Spark's log lines name the cause; `saltpan doctor start` checks Java, Spark and the machine",
     ),
     Known(
         r"getSubject is (?:not supported|supported only)|class file version",

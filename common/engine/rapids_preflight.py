@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from common.engine.java import check_spark_home
+from common.engine.programs import ask
 from common.settings.profiles import Profile
 from common.settings.rapids import (
     PACKAGES,
@@ -202,15 +203,7 @@ def look_for_gpus(environ: Mapping[str, str], *, timeout_seconds: float = 10) ->
         return Gpus(problem="no nvidia-smi on PATH")
     query = [program, "--query-gpu=name,driver_version,compute_cap", "--format=csv,noheader"]
     try:
-        asked = subprocess.run(
-            query,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=timeout_seconds,
-            check=False,
-        )
+        asked = ask(query, timeout_seconds=timeout_seconds)
     except (OSError, subprocess.SubprocessError) as error:
         return Gpus(problem=f"an nvidia-smi that does not answer ({type(error).__name__})")
     if asked.returncode:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from common.core.errors import JobError, PathAbsentError, SuiteError, UnknownNameError, did_you_mean
+from common.engine.shadowing import check_beside_job
 from common.runs.job import Job
 from common.settings.command_line import Command, parse_command
 
@@ -71,6 +72,7 @@ def find_job(job: str) -> JobFile:
             raise PathAbsentError("job file", job, expected="a Python file", got="nothing there", hint=near)
     else:
         path = _of_suite(job)
+    check_beside_job(path.resolve().parent)
     return JobFile(path.resolve(), _declared(path.resolve()))
 
 

@@ -13,8 +13,9 @@ import pytest
 
 from common.core.errors import ExitCode, InstallationError, JavaError
 from common.engine import java
-from common.engine.java import check_java, check_spark_home, check_worker_python, parse_version
+from common.engine.java import check_java, check_spark_home, parse_version
 from common.engine.java_packages import command_for
+from common.engine.worker_python import check_worker_python
 
 OURS = f"{sys.version_info[0]}.{sys.version_info[1]}"
 

@@ -42,7 +42,7 @@ class Builder:
 def builder(monkeypatch: pytest.MonkeyPatch) -> Builder:
     made = Builder()
     monkeypatch.setattr(local_session, "SparkSession", SimpleNamespace(builder=made))
-    monkeypatch.setattr(local_session, "prepare_installation", lambda environ: None)
+    monkeypatch.setattr(local_session, "prepare_installation", lambda environ, **_: None)
     monkeypatch.setattr(local_session, "captured_stderr", lambda relay: contextlib.nullcontext())
     return made
 
