@@ -15,10 +15,10 @@ _WAIT_SECONDS = 24 * 3600.0
 _CHECK_SECONDS = 60.0
 
 
-def keep(recording: Path, target: Path, *, jvm_pid: int, java: str, class_path: str) -> bool:
-    """Put the archive in place once the JVM has ended; True when it was whole."""
+def keep(recording: Path, target: Path, *, jvm_pid: int | None, java: str, class_path: str) -> bool:
+    """Put the archive in place once the JVM has ended (None: it has); True when it was whole."""
     deadline = time.monotonic() + _WAIT_SECONDS
-    while _is_alive(jvm_pid) and time.monotonic() < deadline:
+    while jvm_pid is not None and _is_alive(jvm_pid) and time.monotonic() < deadline:
         time.sleep(0.5)
     try:
         if not _loads(recording, java=java, class_path=class_path):
@@ -69,9 +69,10 @@ def _loads(recording: Path, *, java: str, class_path: str) -> bool:
 
 
 def main(argv: list[str]) -> int:
-    """RECORDING TARGET JVM_PID JAVA CLASS_PATH."""
-    recording, target, jvm_pid, java, class_path = argv
-    kept = keep(Path(recording), Path(target), jvm_pid=int(jvm_pid), java=java, class_path=class_path)
+    """RECORDING TARGET JVM_PID JAVA CLASS_PATH; an empty JVM_PID is a JVM that has ended."""
+    recording, target, pid, java, class_path = argv
+    jvm_pid = int(pid) if pid else None
+    kept = keep(Path(recording), Path(target), jvm_pid=jvm_pid, java=java, class_path=class_path)
     return 0 if kept else 1
 
 

@@ -12,6 +12,9 @@ import logging
 import os
 import subprocess
 import sys
+import time
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +24,11 @@ _LOG = logging.getLogger("saltpan.engine")
 
 # A JVM that cannot use its archive says so on stdout, among the data.
 QUIET = ("-Xlog:disable", "-Xlog:all=error:stderr")
+
+# What Spark's launcher puts on the class path besides its own jars.
+_ON_CLASS_PATH = ("HADOOP_CONF_DIR", "YARN_CONF_DIR", "SPARK_DIST_CLASSPATH")
+_ABANDONED_AFTER_SECONDS = 2 * 24 * 3600.0
+_LAUNCHER_SECONDS = 30.0
 
 
 @dataclass(frozen=True)
@@ -57,11 +65,12 @@ def find_archive(java_home: str, spark_home: str, *, folder: Path | None = None)
         spark_home: Folder of the Spark whose jars it will load.
         folder: Where archives are kept; the user's cache folder by default.
     """
-    if _has_conf_files(spark_home):
-        return None  # a folder with files on the class path rules archives out
+    if _has_folders(spark_home):
+        return None
     home = folder or platformdirs.user_cache_path("saltpan", appauthor=False) / "classes"
     try:
         home.mkdir(parents=True, exist_ok=True)
+        _clear_up(home)
     except OSError as error:
         _LOG.debug("no class archive: %s", error)
         return None
@@ -69,9 +78,18 @@ def find_archive(java_home: str, spark_home: str, *, folder: Path | None = None)
     return Archive(path, _is_whole(path))
 
 
-def _has_conf_files(spark_home: str) -> bool:
+def _has_folders(spark_home: str) -> bool:
+    """True when Spark's launcher puts a folder with files on the class path, which rules archives out."""
     conf = Path(os.environ.get("SPARK_CONF_DIR", f"{spark_home}/conf"))
-    return conf.is_dir() and any(conf.iterdir())
+    return (conf.is_dir() and any(conf.iterdir())) or any(os.environ.get(name) for name in _ON_CLASS_PATH)
+
+
+def _clear_up(home: Path) -> None:
+    """Remove recordings whose process was killed: no JVM writes one for days."""
+    for part in home.glob("*.part"):
+        with suppress(FileNotFoundError):
+            if time.time() - part.stat().st_mtime > _ABANDONED_AFTER_SECONDS:
+                part.unlink()
 
 
 def _key(java_home: str, spark_home: str) -> str:
@@ -105,14 +123,41 @@ def digest_of(path: Path) -> str:
         return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
 
 
-def keep_recording(archive: Archive, *, jvm_pid: int, java: str, class_path: str) -> None:
+def launch_class_path(java: str, spark_home: str, *, environ: Mapping[str, str]) -> str | None:
+    """The class path that Spark's launcher gives a driver; None when it does not tell.
+
+    A recording is checked with it, so that one made with any other class path is not kept.
+    """
+    scala = next((path.name for path in _jars(spark_home) if path.name.startswith("scala-library-")), "")
+    version = ".".join(scala.removeprefix("scala-library-").split(".")[:2])
+    command = [java, "-cp", str(Path(spark_home) / "jars" / "*"), "org.apache.spark.launcher.Main"]
+    try:
+        done = subprocess.run(
+            [*command, "org.apache.spark.deploy.SparkSubmit", "--version"],
+            env={**environ, "SPARK_HOME": spark_home, "SPARK_SCALA_VERSION": version},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_LAUNCHER_SECONDS,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        _LOG.debug("no class archive: Spark's launcher does not answer (%s)", error)
+        return None
+    words = done.stdout.split("\0")  # the command that it would run
+    return words[words.index("-cp") + 1] if "-cp" in words[:-1] else None
+
+
+def keep_recording(archive: Archive, *, jvm_pid: int | None, java: str, class_path: str) -> None:
     """Start a small process that waits for the JVM's end, checks what it recorded, and puts it in place.
 
-    The JVM writes the archive after this process has ended, so nobody here can wait for it.
+    A JVM of our own writes the archive after this process has ended, so nobody here can wait for it. None
+    stands for a JVM that has ended.
     """
     if archive.usable:
         return
-    words = [str(archive.recording), str(archive.path), str(jvm_pid), java, class_path]
+    words = [str(archive.recording), str(archive.path), str(jvm_pid or ""), java, class_path]
     subprocess.Popen(
         [sys.executable, "-m", "common.engine.archive_keeper", *words],
         cwd=Path(__file__).resolve().parents[2],

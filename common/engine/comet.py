@@ -23,15 +23,19 @@ from common.core.units import spell_bytes
 from common.engine.comet_guards import unsafe_footers, unsafe_for_comet
 from common.engine.handle import Addition
 from common.engine.jars import Fetched, fetch_jar
+from common.engine.java import check_java
 from common.engine.plans import read_plan
 from common.settings.accelerators import accelerator
 from common.tuning.accelerator import Accelerated, RunFacts, plan_accelerator, share_memory
 from common.tuning.decision import Decision
+from common.tuning.executor_memory import ExecutorMemory
 
 __all__ = [
     "comet_addition",
     "comet_settings",
     "is_active",
+    "is_loaded",
+    "plain_decision",
     "plain_spark",
     "prepare_comet",
     "reasons_against",
@@ -43,6 +47,8 @@ __all__ = [
 
 ENABLED = "spark.comet.enabled"
 PLUGIN = "org.apache.spark.CometPlugin"
+# The library's own log, which knows nothing of Log4j.
+COMET_ENVIRON: Mapping[str, str] = {"COMET_LOG_LEVEL": "WARN"}
 
 _LOG = logging.getLogger("saltpan.engine")
 _FRAMES = re.compile(r"\borg\.apache\.(?:spark\.sql\.)?comet\.")
@@ -55,42 +61,62 @@ def prepare_comet(
     asked: Accelerated,
     facts: RunFacts,
     *,
-    java: str,
+    java: str = "",
     spark_home: str,
     jars: str = "",
     files: Sequence[str] = (),
-    fetch: Callable[..., Fetched] = fetch_jar,
+    executors: ExecutorMemory | str | None = None,
+    to_cluster: bool = False,
+    fetch: Callable[..., Fetched] | None = None,
 ) -> tuple[Decision, dict[str, str]]:
     """Decide about Comet, and fetch what it needs when it is chosen.
 
     Args:
         asked: "auto", "comet" or "none".
         facts: What is known before the session.
-        java: The program that runs Ivy.
+        java: The program that runs Ivy; when left out, Spark's own is looked for once there is a need.
         spark_home: Folder of the Spark that will run.
         jars: What `spark.jars` holds already.
         files: Local Parquet files among the inputs; their footers are read only when all else agrees.
-        fetch: How the jar is had.
+        executors: What `share_executor` makes of a cluster's executors; looked at with `to_cluster` only.
+        to_cluster: The session will be a cluster's, started from here with what this returns.
+        fetch: How the jar is had; `fetch_jar` by default.
 
     Returns:
         The decision, and the settings that only this machine gives; with the choice "comet" they go on top
         of conf/comet.conf, with "none" there are none and conf/comet.conf must be left out.
+
+    Raises:
+        JavaError: the jar has to be fetched, and there is no Java.
     """
     comet = accelerator("comet")
     decision = plan_accelerator(asked, facts, comet=comet)
     if decision.choice == "comet" and files:
         facts = replace(facts, unsafe_inputs=(*facts.unsafe_inputs, *unsafe_footers(files)))
         decision = plan_accelerator(asked, facts, comet=comet)
-    if decision.choice != "comet" or facts.engine != "local":
+    if decision.choice != "comet" or not (to_cluster or facts.engine == "local"):
         return decision, {}
-    fetched = fetch(comet.jar, java=java, spark_home=spark_home)
+    if isinstance(executors, str):
+        return plain_decision(decision, executors), {}
+    java = java or str(Path(check_java().home) / "bin" / "java")
+    fetched = (fetch or fetch_jar)(comet.jar, java=java, spark_home=spark_home)
     if fetched.path and "," in str(fetched.path.resolve()):  # Spark would take it for two
         fetched = Fetched(None, f"the folder of {fetched.path} has a comma in its name")
-    settings = comet_settings(facts, jar=fetched.path, jars=jars) if fetched.path else None
+    if fetched.path is None:
+        return plan_accelerator(asked, replace(facts, jar_problem=fetched.problem), comet=comet), {}
+    if to_cluster:
+        divided = replace(decision, reason=f"{decision.reason}; {executors}") if executors else decision
+        memory = executors.settings if executors else {}
+        return divided, {"spark.jars": _with_jar(jars, fetched.path), **memory}
+    settings = comet_settings(facts, jar=fetched.path, jars=jars)
     if settings is None:
-        problem = fetched.problem or "it does not fit into the memory"
-        return plan_accelerator(asked, replace(facts, jar_problem=problem), comet=comet), {}
+        return plain_decision(decision, "it does not fit into the memory"), {}
     return decision, settings
+
+
+def plain_decision(decision: Decision, why: str) -> Decision:
+    """The same decision the other way: plain Spark, because of something that stands against Comet."""
+    return replace(decision, choice="none", reason=f"plain Spark: {why}", rejected=(("comet", why),))
 
 
 def comet_settings(facts: RunFacts, *, jar: Path, jars: str = "") -> dict[str, str] | None:
@@ -107,12 +133,21 @@ def comet_settings(facts: RunFacts, *, jar: Path, jars: str = "") -> dict[str, s
     shared = share_memory(facts)
     if isinstance(shared, str):
         return None
-    address = jar.resolve().as_uri()
     return {
-        "spark.jars": f"{jars},{address}" if jars else address,
+        "spark.jars": _with_jar(jars, jar),
         "spark.driver.memory": spell_bytes(shared.heap_bytes),
         "spark.memory.offHeap.size": spell_bytes(shared.off_heap_bytes),
     }
+
+
+def _with_jar(jars: str, jar: Path) -> str:
+    address = jar.resolve().as_uri()
+    return f"{jars},{address}" if jars else address
+
+
+def is_loaded(spark: SparkSession) -> bool:
+    """True when the session was started with Comet's plugin, whatever has become of it."""
+    return PLUGIN in (spark.conf.get("spark.plugins", None) or "")
 
 
 def is_active(spark: SparkSession) -> bool:
@@ -122,7 +157,7 @@ def is_active(spark: SparkSession) -> bool:
     Plan:
         No job; one query of one row is planned.
     """
-    if PLUGIN not in (spark.conf.get("spark.plugins", None) or ""):
+    if not is_loaded(spark):
         return False
     prefix = accelerator("comet").plan_prefix
     return any(node.name.startswith(prefix) for node in read_plan(spark.sql("SELECT 1 AS probe")).nodes)
@@ -130,7 +165,8 @@ def is_active(spark: SparkSession) -> bool:
 
 def comet_addition(settings: Mapping[str, str]) -> Addition:
     """What a session of our own gets: the settings of `prepare_comet`, and a look whether Comet works."""
-    os.environ.setdefault("COMET_LOG_LEVEL", "WARN")  # the library's own log, which knows nothing of Log4j
+    for name, value in COMET_ENVIRON.items():
+        os.environ.setdefault(name, value)
     return Addition(settings=settings, opened=warn_if_idle)
 
 

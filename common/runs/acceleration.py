@@ -7,31 +7,32 @@ import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-import pyspark
 from pyspark.sql import DataFrame
 
-from common.core.units import parse_bytes
 from common.engine.comet import (
     comet_addition,
     is_active,
+    is_loaded,
     plain_spark,
-    prepare_comet,
     reasons_against,
+    unsafe_footers,
+    warn_if_idle,
     went_through,
 )
 from common.engine.facts import static_facts
 from common.engine.handle import Addition, Engine
-from common.engine.java import check_java
 from common.engine.listing import Listing
 from common.engine.machine import read_machine
+from common.runs.accelerator_choice import choose_accelerator, is_local_parquet, sized
 from common.runs.record import RunRecord
-from common.settings.profiles import Profile, load_profile
-from common.tuning.accelerator import RunFacts
+from common.runs.submit_decisions import received
+from common.settings.accelerators import accelerator
+from common.settings.profiles import Profile
+from common.tuning.accelerator import RunFacts, plan_accelerator
 
 _LOG = logging.getLogger("saltpan.run")
-_ASKED: Mapping[str, Literal["auto", "comet", "none"]] = {"auto": "auto", "comet": "comet"}
 
 
 def accelerated(
@@ -53,38 +54,14 @@ def accelerated(
     """
     if profile.accelerator == "rapids":
         return profile, ()
-    java = check_java(os.environ)
-    decision, settings = prepare_comet(
-        _ASKED.get(profile.accelerator, "none") if "+" in profile.name else "auto",
-        _facts(profile, listings, overrides=overrides),
-        java=str(Path(java.home) / "bin" / "java"),
-        spark_home=os.environ.get("SPARK_HOME") or str(Path(pyspark.__file__).parent),
-        jars=profile.value("spark.jars"),
-        files=[file.path for listing in listings if _is_local_parquet(listing) for file in listing.files],
+    inputs = [static_facts(listing) for listing in listings]
+    chosen = choose_accelerator(
+        profile, listings, inputs=inputs, folder=folder, overrides=overrides, environ=os.environ
     )
-    record.decisions.append({"about": "accelerator", **decision.record()})
-    wanted = decision.choice == "comet" or profile.accelerator == "comet"
-    _LOG.log(logging.INFO if wanted else logging.DEBUG, "accelerator: %s", decision.line())
-    name = f"{profile.site}+comet" if decision.choice == "comet" else profile.site
-    if name != profile.name:
-        profile = load_profile(name, folder=folder, overrides=overrides)
-    return profile, (comet_addition(settings),) if decision.choice == "comet" else ()
-
-
-def _facts(profile: Profile, listings: Sequence[Listing], *, overrides: Mapping[str, str]) -> RunFacts:
-    return RunFacts(
-        "local",
-        pyspark.__version__,
-        read_machine(),
-        heap_bytes=parse_bytes(profile.value("spark.driver.memory", "1g"), default_unit="b"),
-        heap_is_fixed="spark.driver.memory" in overrides,
-        time_zone=profile.value("spark.sql.session.timeZone", "UTC"),
-        inputs=tuple(static_facts(listing) for listing in listings),
-    )
-
-
-def _is_local_parquet(listing: Listing) -> bool:
-    return listing.format == "parquet" and listing.is_local
+    record.decisions.append({"about": "accelerator", **chosen.decision.record()})
+    wanted = chosen.is_on or profile.accelerator == "comet"
+    _LOG.log(logging.INFO if wanted else logging.DEBUG, "accelerator: %s", chosen.decision.line())
+    return chosen.profile, (comet_addition(chosen.settings),) if chosen.is_on else ()
 
 
 @contextmanager
@@ -92,11 +69,12 @@ def guarded(
     answer: DataFrame, engine: Engine, listings: Collection[Listing], *, record: RunRecord
 ) -> Iterator[DataFrame]:
     """The answer to run: on plain Spark where Comet would give another one, which is said."""
-    if not _has_comet(engine):
+    if engine.name == "submit":
+        note_submitted(engine, listings, record=record)
+    if not has_comet(engine):
         yield answer
         return
-    known = engine.name == "local" and all(_is_local_parquet(listing) for listing in listings)
-    reasons = reasons_against(answer, footers_are_known=known)
+    reasons = _reasons(answer, engine, listings)
     if reasons:
         note: dict[str, Any] = {"about": "accelerator", "choice": "none", "reason": "; ".join(reasons)}
         record.decisions.append(note)
@@ -105,17 +83,50 @@ def guarded(
         yield answer.select("*") if reasons else answer
 
 
+def _reasons(answer: DataFrame, engine: Engine, listings: Collection[Listing]) -> list[str]:
+    """Why this query stays on plain Spark; footers were looked at before a session of our own only."""
+    local = all(is_local_parquet(listing) for listing in listings)
+    unseen = [file.path for listing in listings for file in listing.files] if engine.name != "local" else []
+    return [*(unsafe_footers(unseen) if local else []), *reasons_against(answer, footers_are_known=local)]
+
+
+def note_submitted(engine: Engine, listings: Collection[Listing], *, record: RunRecord) -> None:
+    """Record what was decided before spark-submit started this session, and whether Comet works in it."""
+    spark = engine.spark
+    notes = [*received(spark)]
+    loaded = is_loaded(spark)
+    plugins = spark.conf.get("spark.plugins", None)  # another accelerator's matter, if there are others
+    if (loaded or not plugins) and not any(note["about"] == "accelerator" for note in notes):
+        facts = RunFacts(
+            "submit",
+            spark.version,
+            read_machine(),
+            time_zone=spark.conf.get("spark.sql.session.timeZone", None) or "UTC",
+            inputs=tuple(sized(listing) for listing in listings),
+            started_with=loaded,
+        )
+        decision = plan_accelerator("comet" if loaded else "auto", facts, comet=accelerator("comet"))
+        _LOG.debug("accelerator: %s", decision.line())
+        notes.append({"about": "accelerator", **decision.record()})
+    for note in notes:
+        if (note["about"], note["choice"]) == ("accelerator", "comet"):
+            warn_if_idle(spark)
+            note["active"] = is_active(spark)
+    record.decisions.extend(notes)
+
+
 @contextmanager
 def without_comet(engine: Engine) -> Iterator[None]:
     """Plain Spark while this lasts: for the side of a proof that must not share Comet's faults."""
-    with plain_spark(engine.spark, ["the plain side of a proof"] if _has_comet(engine) else []):
+    with plain_spark(engine.spark, ["the plain side of a proof"] if has_comet(engine) else []):
         yield
 
 
 def failed_in_comet(error: Exception, engine: Engine) -> bool:
     """True when plain Spark may do what failed: text that is not UTF-8, say; or fail by its own error."""
-    return _has_comet(engine) and went_through(error)
+    return has_comet(engine) and went_through(error)
 
 
-def _has_comet(engine: Engine) -> bool:
+def has_comet(engine: Engine) -> bool:
+    """True when this session runs plans natively by Comet."""
     return engine.kind == "classic" and is_active(engine.spark)

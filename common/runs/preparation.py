@@ -73,4 +73,5 @@ def prepared(
     decision = plan_start(settings.start, inputs=[static_facts(listing) for listing in listings])
     record.decisions.append({"about": "start", **decision.record()})
     _LOG.debug("start: %s", decision.line())
-    return profile, (fast_start(decision), *accelerator)
+    given = profile.value("spark.driver.extraJavaOptions")
+    return profile, (fast_start(decision, given=given), *accelerator)

@@ -2,27 +2,38 @@
 
 from __future__ import annotations
 
+import logging
 import os
-import shutil
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from common.core import console
-from common.core.errors import ConfigurationError, ExitCode, InstallationError, UsageError
-from common.engine.java import check_java, check_spark_home, check_worker_python
-from common.engine.rapids_preflight import cpu_sentence, prepare_rapids, spark_home
+from common.core.errors import ConfigurationError, ExitCode, UsageError
+from common.core.logs import configure_logs
+from common.engine.rapids_preflight import cpu_sentence, prepare_rapids
 from common.runs.child import run_child
 from common.runs.job_file import JobFile, find_job
 from common.runs.submission_package import submission_package
+from common.runs.submit_process import find_spark_submit, submit_environment, write_privately
+from common.runs.submit_session import SubmittedSession, submitted_session
 from common.settings.command_line import Command
-from common.settings.job import pairs
+from common.settings.conf_audit import check_profile
+from common.settings.findings import raise_errors
+from common.settings.job import JobSettings, pairs
 from common.settings.profiles import Profile, Setting, conf_folder, load_profile, log_config
-from common.settings.submission import PROPERTIES_FILE, Submission, render_submission, resolve_master
+from common.settings.submission import (
+    PROPERTIES_FILE,
+    Submission,
+    check_submission,
+    render_submission,
+    resolve_master,
+)
 from common.settings.submit_options import SubmitOptions, parse_submit
 
-_HERE = ("local", "spark://")  # masters whose workers are taken to have this machine's Python
+_LOG = logging.getLogger("saltpan.run")
 
 
 def submit_job(words: Sequence[str]) -> int:
@@ -43,19 +54,27 @@ def submit_job(words: Sequence[str]) -> int:
     if command is None:
         return ExitCode.OK
     _check_origins(command, options)
+    _configure_logs(command.settings)
     environ = dict(os.environ)
     folder = conf_folder(options.conf_dir or command.settings.conf_dir, environ=environ)
-    profile = _profile(command, options, folder=folder, environ=environ)
+    session = _session(job, command, options, folder=folder, environ=environ)
     with tempfile.TemporaryDirectory(prefix="saltpan-submit-") as scratch:
         submission = _render(
-            job, arguments, command, options, profile, folder=folder, scratch=Path(scratch), environ=environ
+            job, arguments, command, options, session, folder=folder, scratch=Path(scratch), environ=environ
         )
         if options.dry_run:
             console.print_text(submission.shown())
             return ExitCode.OK
-        environ = _environment(environ, options, submission, folder=folder)
-        _write_privately(Path(scratch) / PROPERTIES_FILE, submission.properties)
-        return run_child(submission.command, environ=environ)
+        environ = {**session.environ, **submit_environment(environ, options, submission, folder=folder)}
+        write_privately(Path(scratch) / PROPERTIES_FILE, submission.properties)
+        code = run_child(submission.command, environ=environ)
+    session.start.ended(code, environ=environ)
+    return code
+
+
+def _configure_logs(settings: JobSettings) -> None:
+    verbosity = 1 if settings.verbose or settings.debug else -1 if settings.quiet else 0
+    configure_logs(format=settings.log_format, verbosity=verbosity)
 
 
 def _check_origins(command: Command, options: SubmitOptions) -> None:
@@ -80,9 +99,10 @@ def _check_origins(command: Command, options: SubmitOptions) -> None:
         )
 
 
-def _profile(
-    command: Command, options: SubmitOptions, *, folder: Path, environ: Mapping[str, str]
-) -> Profile:
+def _session(
+    job: JobFile, command: Command, options: SubmitOptions, *, folder: Path, environ: Mapping[str, str]
+) -> SubmittedSession:
+    """The settings and the start of what spark-submit is to run; what is wrong with them is told first."""
     asked = {name for name in (options.profile, command.settings.profile) if name}
     if len(asked) > 1:
         raise UsageError(
@@ -93,12 +113,40 @@ def _profile(
     profile = load_profile(next(iter(asked), "local"), folder=folder, overrides=overrides)
     if profile.accelerator == "rapids":
         profile = _with_rapids(profile, options, folder=folder, environ=environ, overrides=overrides)
-    if options.deploy_mode == "client" and profile.value("spark.pyspark.python"):
-        # The workers' Python may be one that only they have; the driver's is this one.
-        driver = Setting("spark.pyspark.driver.python", sys.executable, "submit", "saltpan submit")
-        if not profile.value(driver.key):
-            profile = profile.with_settings([driver])
-    return profile
+    _check_keys(profile)
+    master = resolve_master(profile, flag=options.master, environ=environ) or ""
+    check_submission(profile, master=master, deploy_mode=options.deploy_mode, job_file=str(job.path))
+    session = submitted_session(
+        profile,
+        command,
+        master=master,
+        deploy_mode=options.deploy_mode,
+        folder=folder,
+        overrides=overrides,
+        environ=environ,
+        dry_run=options.dry_run,
+    )
+    return replace(session, profile=_with_driver_python(session.profile, options))
+
+
+def _check_keys(profile: Profile) -> None:
+    """Check the settings one by one and together, as before a session of our own.
+
+    Raises:
+        ConfigurationError: a key or a value that stops Spark, or a typing error; SeveralErrors for more.
+    """
+    findings = check_profile(profile, late=False)
+    raise_errors(findings)
+    for finding in findings:
+        _LOG.log(logging.WARNING if finding.severity == "warning" else logging.DEBUG, "%s", finding.line())
+
+
+def _with_driver_python(profile: Profile, options: SubmitOptions) -> Profile:
+    """The workers' Python may be one that only they have; the driver's is this one."""
+    key = "spark.pyspark.driver.python"
+    if options.deploy_mode == "cluster" or not profile.value("spark.pyspark.python") or profile.value(key):
+        return profile
+    return profile.with_settings([Setting(key, sys.executable, "submit", "saltpan submit")])
 
 
 def _with_rapids(
@@ -123,7 +171,7 @@ def _render(
     arguments: Sequence[str],
     command: Command,
     options: SubmitOptions,
-    profile: Profile,
+    session: SubmittedSession,
     *,
     folder: Path,
     scratch: Path,
@@ -131,81 +179,15 @@ def _render(
 ) -> Submission:
     log = log_config(folder)
     quiet = options.deploy_mode == "client" and not command.settings.debug and log is not None
+    log_options = [f"-Dlog4j2.configurationFile={log.resolve().as_uri()}"] if quiet and log else []
     return render_submission(
         str(job.path),
         arguments,
-        profile,
+        session.profile,
         py_files=str(submission_package()),
-        master=resolve_master(profile, flag=options.master, environ=environ),
+        master=resolve_master(session.profile, flag=options.master, environ=environ),
         deploy_mode=options.deploy_mode,
-        program="spark-submit" if options.dry_run else _find_spark_submit(environ),
+        program="spark-submit" if options.dry_run else find_spark_submit(environ),
         properties_file=PROPERTIES_FILE if options.dry_run else str(scratch / PROPERTIES_FILE),
-        driver_options=[f"-Dlog4j2.configurationFile={log.resolve().as_uri()}"] if quiet and log else (),
+        driver_options=[*log_options, *session.start.java_options],
     )
-
-
-def _environment(
-    environ: Mapping[str, str], options: SubmitOptions, submission: Submission, *, folder: Path
-) -> dict[str, str]:
-    """What spark-submit gets to see: this Spark, and this Python where workers can be taken to have it."""
-    master = submission.command[submission.command.index("--master") + 1]
-    if master.startswith("yarn"):
-        _check_hadoop(environ)
-    check_java(environ)
-    check_spark_home(environ)
-    new = {"SPARK_HOME": str(spark_home(environ))}
-    if options.deploy_mode == "client":
-        here = master.startswith(_HERE)
-        if here:
-            check_worker_python(environ)
-        new |= {
-            "PYSPARK_DRIVER_PYTHON": sys.executable,
-            "PYSPARK_PYTHON": sys.executable if here else "python3",
-        }
-        if options.conf_dir:
-            new["SALTPAN_CONF"] = str(folder.resolve())
-    return {**new, **environ}
-
-
-def _check_hadoop(environ: Mapping[str, str]) -> None:
-    """The YARN client finds its cluster by a folder that a variable names, or Spark's own spark-env.sh.
-
-    Raises:
-        ConfigurationError: nothing names it.
-    """
-    names = ("HADOOP_CONF_DIR", "YARN_CONF_DIR")
-    folder = Path(environ.get("SPARK_CONF_DIR") or spark_home(environ) / "conf")
-    if not any(environ.get(name) for name in names) and not (folder / "spark-env.sh").is_file():
-        expected = "the folder of the cluster's core-site.xml and yarn-site.xml"
-        hint = f"export {names[0]} or {names[1]}"
-        raise ConfigurationError("variable", names[0], expected=expected, got="nothing", hint=hint)
-
-
-def _write_privately(path: Path, text: str) -> None:
-    """Secrets are for this user only: on a command line everybody on the machine would read them."""
-    path.touch(mode=0o600)
-    path.write_text(text, encoding="ascii")
-
-
-def _find_spark_submit(environ: Mapping[str, str]) -> str:
-    """Beside the running Python (the environment's), then SPARK_HOME's, then the first on PATH.
-
-    Raises:
-        InstallationError: it is nowhere.
-    """
-    folders = [Path(sys.executable).parent]
-    if environ.get("SPARK_HOME"):
-        folders.append(Path(environ["SPARK_HOME"]) / "bin")
-    for folder in folders:
-        if os.access(folder / "spark-submit", os.X_OK):
-            return str(folder / "spark-submit")
-    found = shutil.which("spark-submit", path=environ.get("PATH"))
-    if found is None:
-        raise InstallationError(
-            "command",
-            "spark-submit",
-            expected="one beside this Python, in SPARK_HOME or on PATH",
-            got="none",
-            hint="run `pip install pyspark`, or set SPARK_HOME to a Spark folder",
-        )
-    return found

@@ -84,7 +84,7 @@ def render_submission(
             that only the user knows; all of them are named.
     """
     master = master or profile.value("spark.master")
-    _check(profile, master=master, deploy_mode=deploy_mode, job_file=job_file)
+    check_submission(profile, master=master, deploy_mode=deploy_mode, job_file=job_file)
     command = (
         *(program, "--master", master, "--deploy-mode", deploy_mode),
         # The cluster's own spark-defaults.conf stays in force below ours.
@@ -137,7 +137,13 @@ def resolve_master(profile: Profile, *, flag: str | None, environ: Mapping[str, 
     return flag or profile.value("spark.master") or environ.get("SPARK_MASTER") or None
 
 
-def _check(profile: Profile, *, master: str, deploy_mode: str, job_file: str) -> None:
+def check_submission(profile: Profile, *, master: str, deploy_mode: str, job_file: str) -> None:
+    """Whether master, site, deploy mode and values go together, which rendering asks for.
+
+    Raises:
+        UsageError: the site is none that spark-submit starts.
+        ConfigurationError: something does not go together, or is missing; SeveralErrors for more.
+    """
     if profile.site == "connect" or master.startswith("sc://"):
         raise UsageError(
             "profile",

@@ -15,11 +15,14 @@ from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from common.core.errors import ConfigurationError
 from common.runs.submit import submit_job
 from tests.e2e.conftest import BIN, FLIGHTS, ROOT, Ended, Shell
+from tests.e2e.test_comet import jar as comet_jar  # noqa: F401  a fixture
 from tests.e2e.test_own_job import LONG_FLIGHTS, ON_WORKERS, SLOW
 from tests.e2e.test_topn_job import ASKED, TOP_DESTINATIONS, destinations
 
@@ -37,7 +40,7 @@ LOOPBACK = {"SPARK_LOCAL_IP": "127.0.0.1"}
 
 @pytest.fixture(scope="module")
 def master(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A master and two workers of one core and 512 MB each, on loopback; stopped at the end."""
+    """A master and two workers of one core and 1 GB each, on loopback; stopped at the end."""
     folder = tmp_path_factory.mktemp("cluster")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -49,7 +52,7 @@ def master(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         started.append(daemon(folder / "master.log", "master.Master", *here, "--port", str(port)))
         waited_for(folder / "master.log", "I have been elected leader", times=1)
         for number in (1, 2):
-            size = ["--cores", "1", "--memory", "512m", "--work-dir", str(folder / f"work{number}")]
+            size = ["--cores", "1", "--memory", "1g", "--work-dir", str(folder / f"work{number}")]
             log = folder / f"worker{number}.log"
             started.append(daemon(log, "worker.Worker", *here, *size, master))
         waited_for(folder / "master.log", "Registering worker", times=2)
@@ -156,6 +159,65 @@ def test_workers_of_the_cluster_import_what_was_shipped(
     versions = ended.record["versions"]
     assert (version, python) == (versions["suite"], versions["python"])
     assert ".zip/common/" in place, "the executor has it from the driver, not from this environment"
+
+
+def about(ended: Ended, what: str) -> dict[str, object]:
+    assert ended.record is not None, ended.err
+    (note,) = [note for note in ended.record["decisions"] if note["about"] == what]
+    return dict(note)
+
+
+@pytest.mark.usefixtures("comet_jar")
+def test_comet_here_and_then_an_archive(saltpan_submit: Submit, tmp_path: Path) -> None:
+    keys = [number % 7 for number in range(1000)]
+    pq.write_table(pa.table({"k": keys, "v": range(1000)}), tmp_path / "numbers.parquet")
+    sums = sorted(((sum(range(key, 1000, 7)), key) for key in range(7)), reverse=True)[:3]
+    asked = ["--input", tmp_path / "numbers.parquet", "--group-by", "k", "--score", "sum(v) AS total"]
+    cache = {"XDG_CACHE_HOME": str(tmp_path / "my cache")}
+
+    first = saltpan_submit(
+        "topn", "--profile", "local+comet", "--", *asked, "--n", "3", "--format", "csv", "--verify", **cache
+    )  # fmt: skip
+    right = [f"{key},{total},{rank}" for rank, (total, key) in enumerate(sums, start=1)]
+    assert (first.code, first.out.splitlines()[1:]) == (0, right), first.err
+    assert first.record is not None
+    assert (about(first, "accelerator")["choice"], about(first, "accelerator")["active"]) == ("comet", True)
+    assert about(first, "start")["choice"] == "fast"
+    assert first.record["verification"]["planned"] == first.record["verification"]["plain"]
+    assert first.record["not_applied"] == []
+    assert first.record["configuration"]["spark.memory.offHeap.size"] not in ("", "0")
+    assert first.err.startswith("accelerator: comet: Comet 1.2.0 runs scans")
+
+    classes = tmp_path / "my cache" / "saltpan" / "classes"
+    deadline = time.monotonic() + 60
+    while not list(classes.glob("*.jsa")):
+        assert time.monotonic() < deadline, list(classes.iterdir())
+        time.sleep(0.1)
+    log = ["--conf", f"spark.driver.extraJavaOptions=-Xlog:class+load:file={tmp_path}/classes.log"]
+    second = saltpan_submit(
+        "topn", "--profile", "local+none", *log, "--", *asked, "--n", "3", "--format", "csv", **cache
+    )
+    assert second.out == first.out, second.err
+    assert about(second, "accelerator")["choice"] == "none"
+    loaded = (tmp_path / "classes.log").read_text(errors="replace")
+    assert "org.apache.spark.SparkContext source: shared objects file (top)" in loaded
+    assert [path.suffix for path in sorted(classes.iterdir())] == [".jsa", ".json"]
+
+
+@pytest.mark.usefixtures("comet_jar")
+def test_comet_on_a_standalone_cluster(saltpan_submit: Submit, master: str) -> None:
+    """The jar travels, with the native library in it, to an executor whose memory is divided."""
+    sized = [*SMALL[2:], "--conf", "spark.executor.memory=1300m", "--conf", "spark.cores.max=1"]
+    words = ["topn", "--profile", "standalone+comet", "--master", master, *QUICK, *sized]
+    ended = saltpan_submit(*words, "--", *ASKED, "--format", "csv", "--verify", **LOOPBACK)
+    assert (ended.code, destinations(ended)) == (0, TOP_DESTINATIONS), ended.err
+    assert ended.record is not None
+    assert (about(ended, "accelerator")["choice"], about(ended, "accelerator")["active"]) == ("comet", True)
+    # 1300 / 3 is less than the least, 640; (1300 - 640) / 1.15 = 573.9
+    assert ended.record["configuration"]["spark.executor.memory"] == "640m"
+    assert ended.record["configuration"]["spark.memory.offHeap.size"] == "573m"
+    assert ended.record["application_id"].startswith("app-")
+    assert ended.record["verification"]["planned"] == ended.record["verification"]["plain"]
 
 
 def test_a_signal_reaches_the_job(shell: Shell, write: Write, tmp_path: Path) -> None:
