@@ -11,6 +11,7 @@ unexport PYTHONDONTWRITEBYTECODE
 PY := .venv/bin/python
 PYTEST := $(PY) -m pytest
 SPARK_TESTS := tests/transforms tests/properties tests/plans
+COMET_TESTS := $(wildcard tests/transforms/test_topn*.py) tests/transforms/test_fingerprint.py tests/properties
 DATA := data/generated/manifest.json
 CODE := $(wildcard common jobs tests data bench)
 SPARK := 4.1.3
@@ -18,7 +19,7 @@ SPARK_NEXT := 4.3.0
 UV ?= uv
 say = @printf '%s\n' "$(1)" >&2
 
-.PHONY: help setup data topn test test-fast e2e lint fmt bench bench-engines zip clean lock test-next FORCE
+.PHONY: help setup data topn test test-fast test-comet e2e lint fmt bench bench-engines bench-topn zip clean lock test-next FORCE
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z][a-z0-9-]*:.*## / {printf "  make %-14s %s\n", $$1, $$2}' Makefile
@@ -37,7 +38,10 @@ test-fast: .venv/.dev .venv/.suite ## the tests that need no JVM, in seconds
 	$(PYTEST) -m 'not spark' -n 2 --dist worksteal tests/unit tests/architecture common jobs
 
 e2e: .venv/.dev .venv/.suite $(DATA) ## real spark-submit and saltpan runs, each in its own process
-	$(PYTEST) -m e2e tests/e2e
+	$(PYTEST) -m e2e -n 2 --dist loadfile tests/e2e
+
+test-comet: .venv/.dev .venv/.suite $(DATA) ## the tests of transforms and properties with Comet under them
+	$(PYTEST) --engine comet -m 'not e2e' -k 'not heap' -n 2 $(COMET_TESTS)
 
 test-next: .venv-next/.next .venv-next/.suite $(DATA) ## the tests on the next Spark, in an environment of its own
 	.venv-next/bin/python -m pytest -m 'not e2e and not properties' -n 2 tests/transforms tests/plans
@@ -53,13 +57,15 @@ fmt: .venv/.dev ## format the code and sort its imports
 	$(PY) -m ruff format $(CODE)
 
 bench: ## list the benchmarks
-	@ls bench/*.py >/dev/null 2>&1 || echo "No benchmarks yet."
-	@for file in bench/*.py; do \
-	  test ! -e "$$file" || printf '  %-28s %s\n' "$$file" "$$(sed -n '1{s/^"""//;s/"""$$//;p;}' "$$file")"; \
+	@for file in $$(grep -l __main__ bench/*.py); do \
+	  printf '  %-28s %s\n' "$$file" "$$(sed -n '1{s/^"""//;s/"""$$//;p;}' "$$file")"; \
 	done
 
 bench-engines: .venv/.dev .venv/.suite ## 20 million rows: plain Spark against Comet on group by, window and join
 	$(PY) bench/engines.py
+
+bench-topn: .venv/.dev .venv/.suite ## 20 million rows: every strategy of topn, plain and on Comet, DuckDB and Polars beside
+	$(PY) bench/topn.py
 
 zip: .venv/.run .venv/.suite ## dist/: the wheel, and the archive for --py-files
 	@rm -f dist/saltpan-*.whl

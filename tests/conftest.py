@@ -20,11 +20,47 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                     item.add_marker("spark")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--engine",
+        choices=("spark", "comet"),
+        default="spark",
+        help="what runs the plans of the shared session; with comet also those of literal rows",
+    )
+
+
+def comet_settings() -> dict[str, str]:
+    """Comet as conf/comet.conf has it, in little memory, also on rows that come from no file."""
+    import pyspark
+
+    from common.engine.jars import fetch_jar
+    from common.engine.java import check_java
+    from common.settings.accelerators import accelerator
+    from common.settings.profiles import load_profile
+
+    home = Path(pyspark.__file__).parent
+    java = str(Path(check_java().home, "bin", "java"))
+    fetched = fetch_jar(accelerator("comet").jar, java=java, spark_home=str(home))
+    if fetched.path is None:
+        pytest.skip(f"Comet's jar cannot be had: {fetched.problem}")
+    profile = load_profile("local+comet", folder=Path(__file__).parents[1] / "conf")
+    return {
+        **{key: setting.value for key, setting in profile.settings.items() if setting.layer == "comet"},
+        "spark.jars": fetched.path.as_uri(),
+        "spark.memory.offHeap.size": "1g",
+        "spark.comet.sparkToColumnar.enabled": "true",
+        "spark.comet.sparkToColumnar.supportedOperatorList": "Range,InMemoryTableScan,RDDScan,LocalTableScan",
+    }
+
+
 @pytest.fixture(scope="session")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
+def spark(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[object]:
     from pyspark.sql import SparkSession
 
+    from common.engine.comet import is_active
+
     scratch: Path = tmp_path_factory.mktemp("spark")
+    engine = request.config.getoption("--engine")
     session = (
         SparkSession.builder.master("local[2]")
         .appName("saltpan-tests")
@@ -38,8 +74,10 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
             "spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Duser.timezone=UTC"
         )
         .config("spark.driver.memory", "2g")
+        .config(map=comet_settings() if engine == "comet" else {})
         .getOrCreate()
     )
     session.sparkContext.setLogLevel("ERROR")
+    assert is_active(session) == (engine == "comet")
     yield session
     session.stop()

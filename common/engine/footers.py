@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from common.core.errors import ColumnMissingError, ColumnTypeError, FileCorruptError, SchemaConflictError
 from common.engine.data_files import DataFile
@@ -13,6 +14,9 @@ from common.engine.footer_types import parquet_columns
 from common.engine.input_paths import reading
 from common.engine.listing import Listing
 from common.engine.reader_options import option
+
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
 
 FILE_LIMIT = 2000
 
@@ -25,11 +29,14 @@ class Footer:
         file: The file.
         row_count: Its exact number of rows.
         columns: (name, Spark type) in the file's order.
+        column_bytes: Stored bytes of each column in the first row groups, by lower-case name; ORC's
+            are not told.
     """
 
     file: DataFile
     row_count: int
     columns: tuple[tuple[str, str], ...]
+    column_bytes: Mapping[str, int] = field(default_factory=dict)
 
     def types(self) -> dict[str, str]:
         """Spark type by lower-case name."""
@@ -107,7 +114,19 @@ def _read_parquet(file: DataFile) -> Footer:
             raise
         except (pa.ArrowException, OSError) as error:
             raise _corrupt(file, "Parquet", error) from error
-    return Footer(file, metadata.num_rows, columns)
+    return Footer(file, metadata.num_rows, columns, _column_bytes(metadata))
+
+
+def _column_bytes(metadata: pq.FileMetaData) -> dict[str, int]:
+    """A row group tells enough: what is wanted is which columns are wide."""
+    found: dict[str, int] = {}
+    if metadata.num_row_groups:
+        group = metadata.row_group(0)
+        for at in range(group.num_columns):
+            column = group.column(at)
+            name = column.path_in_schema.partition(".")[0].lower()
+            found[name] = found.get(name, 0) + column.total_compressed_size
+    return found
 
 
 def _read_orc(file: DataFile) -> Footer:

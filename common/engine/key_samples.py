@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 GROUP_LIMIT = 8
 ROW_LIMIT = 200_000
+_SIZES_KEPT = 1_000
 
 
 def sample_keys(listing: Listing, columns: Sequence[str]) -> KeySample | None:
@@ -79,7 +80,16 @@ def sampled_facts(df: DataFrame, columns: Sequence[str], *, row_limit: int = 100
     if not counts:
         return None
     largest, count = max(counts.items(), key=lambda item: (item[1], _key_text(item[0])))
-    return KeySample(tuple(columns), len(rows), len(counts), _key_text(largest), count / len(rows))
+    return KeySample(
+        tuple(columns),
+        len(rows),
+        len(counts),
+        _key_text(largest),
+        count / len(rows),
+        tuple(sorted(counts.values(), reverse=True)[:_SIZES_KEPT]),
+        sum(size == 1 for size in counts.values()),
+        sum(size for key, size in counts.items() if None in key) / len(rows),
+    )
 
 
 def _key_tables(listing: Listing, columns: Sequence[str]) -> list[pa.Table] | None:
@@ -131,10 +141,19 @@ def _counted(tables: Sequence[pa.Table], columns: tuple[str, ...]) -> KeySample 
         return None
     if not whole.num_rows:
         return None
-    ordered = counted.sort_by([("count_all", "descending")]).slice(0, 1).to_pylist()[0]
-    largest = [ordered[f"k{at}"] for at in range(len(columns))]
-    share = ordered["count_all"] / whole.num_rows
-    return KeySample(columns, whole.num_rows, counted.num_rows, _key_text(largest), share)
+    ordered = counted.sort_by([("count_all", "descending")]).slice(0, 1)
+    first = ordered.to_pylist()[0]
+    sizes = [int(row["count_all"]) for row in counted.select(["count_all"]).to_pylist()]
+    return KeySample(
+        columns,
+        whole.num_rows,
+        counted.num_rows,
+        _key_text([first[f"k{at}"] for at in range(len(columns))]),
+        first["count_all"] / whole.num_rows,
+        tuple(sorted(sizes, reverse=True)[:_SIZES_KEPT]),
+        sum(size == 1 for size in sizes),
+        (whole.num_rows - whole.drop_null().num_rows) / whole.num_rows,
+    )
 
 
 def _key_text(values: Sequence[object]) -> str:

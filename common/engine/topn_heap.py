@@ -27,7 +27,7 @@ from pyspark.sql.types import (
 
 from common.core.errors import StrategyError
 from common.transforms.columns import named
-from common.transforms.topn import RankedRows, TopN, ranked_rows
+from common.transforms.topn_rows import Nulls, Order, RankedRows, TopN, ranked_rows
 
 REQUIRES = frozenset({"classic", "rdd"})
 
@@ -40,6 +40,7 @@ class _Places(NamedTuple):
 
     group: tuple[int, ...]
     keys: tuple[tuple[int, Key], ...]
+    score_count: int
     output: tuple[int, ...]
     n: int
     ties: Literal["first", "all", "dense"]
@@ -72,12 +73,15 @@ def heap_top_n(df: DataFrame, spec: TopN) -> DataFrame:
 def _places(ranked: RankedRows, spec: TopN) -> _Places:
     columns = list(ranked.rows.columns)
     schema = ranked.rows.schema
-    score = columns.index(ranked.score)
-    keys = [(score, _score_key(schema[ranked.score].dataType, spec))]
+    keys = [
+        (columns.index(name), _score_key(schema[name].dataType, order=order, nulls=spec.nulls))
+        for name, order in ranked.scores
+    ]
     keys += [(columns.index(name), _nulls_first(_key_of(schema[name].dataType))) for name in ranked.tie_break]
     return _Places(
         tuple(columns.index(name) for name in ranked.partition_by),
         tuple(keys),
+        len(ranked.scores),
         tuple(columns.index(name) for name in ranked.output),
         spec.n,
         spec.ties,
@@ -114,12 +118,12 @@ def _cut(entries: list[Entry], places: _Places) -> list[Entry]:
         return []
     if places.ties == "first":
         return heapq.nsmallest(places.n, entries, key=lambda entry: entry[0])
-    scores = [entry[0][0] for entry in entries]
+    scores = [entry[0][: places.score_count] for entry in entries]
     counted = _distinct(scores) if places.ties == "dense" else scores
     if len(counted) <= places.n:
         return entries
     last = heapq.nsmallest(places.n, counted)[-1]
-    return [entry for entry in entries if not last < entry[0][0]]
+    return [entry for entry in entries if not last < entry[0][: places.score_count]]
 
 
 def _distinct(scores: list[Any]) -> list[Any]:
@@ -136,9 +140,9 @@ def _numbered(entries: list[Entry], places: _Places) -> Iterator[tuple[Any, ...]
     for place, (key, row) in enumerate(sorted(entries, key=lambda entry: entry[0]), start=1):
         if places.ties == "first":
             rank = place
-        elif before is None or before < key[0]:
+        elif before is None or before < key[: places.score_count]:
             rank = place if places.ties == "all" else rank + 1
-        before = key[0]
+        before = key[: places.score_count]
         yield (*(row[at] for at in places.output), rank)
 
 
@@ -161,10 +165,10 @@ class _Descending:
         return hash(self.key)
 
 
-def _score_key(kind: DataType, spec: TopN) -> Key:
+def _score_key(kind: DataType, *, order: Order, nulls: Nulls) -> Key:
     key = _key_of(kind)
-    missing = 0 if spec.nulls == "first" else 2
-    if spec.order == "asc":
+    missing = 0 if nulls == "first" else 2
+    if order == "asc":
         return lambda value: (missing,) if value is None else (1, key(value))
     return lambda value: (missing,) if value is None else (1, _Descending(key(value)))
 

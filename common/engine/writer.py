@@ -71,7 +71,7 @@ def write_rows(
     elif file_count is not None:
         rows = rows.repartition(file_count)
     if order:
-        rows = rows.sortWithinPartitions(*map(named, order))
+        rows = rows.sortWithinPartitions(*(named(name).asc_nulls_last() for name in order))
     # Spelled as a URL, a local path is one also where the cluster's default file system is another.
     place = f"file://{folder}" if is_local_path(folder) and folder.startswith("/") else folder
     rows.write.format(file_format).options(**_OPTIONS.get(file_format, {})).mode("error").save(place)

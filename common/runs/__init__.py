@@ -19,8 +19,20 @@ except InstallationError as problem:  # before any import that would fail with a
 
 from common.runs.execution import run_job
 from common.runs.job import Display, Inputs, Job
-from common.settings.job import Columns, JobSettings, Sql
+from common.settings.job import Columns, Flag, JobSettings, Sql, Sqls
 from common.tuning.decision import Decision
 from common.tuning.facts import Facts
 
-__all__ = ["Columns", "Decision", "Display", "Facts", "Inputs", "Job", "JobSettings", "Sql", "run_job"]
+__all__ = [
+    "Columns",
+    "Decision",
+    "Display",
+    "Facts",
+    "Flag",
+    "Inputs",
+    "Job",
+    "JobSettings",
+    "Sql",
+    "Sqls",
+    "run_job",
+]

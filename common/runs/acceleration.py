@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -122,9 +122,29 @@ def without_comet(engine: Engine) -> Iterator[None]:
         yield
 
 
-def failed_in_comet(error: Exception, engine: Engine) -> bool:
-    """True when plain Spark may do what failed: text that is not UTF-8, say; or fail by its own error."""
-    return has_comet(engine) and went_through(error)
+def retried(
+    act: Callable[[DataFrame], int], answer: DataFrame, engine: Engine, *, restart: Callable[[], None]
+) -> int:
+    """What `act` returns for the answer; when it failed inside Comet, once more on plain Spark.
+
+    Text that is not UTF-8 is such a failure, and plain Spark reads it; other faults fail there by their own
+    error.
+
+    Args:
+        act: Prints or writes rows, and counts them.
+        answer: The rows.
+        engine: Whose session may have Comet.
+        restart: Takes back what the failed attempt has left.
+    """
+    try:
+        return act(answer)
+    except Exception as error:
+        if not (has_comet(engine) and went_through(error)):
+            raise
+    _LOG.warning("accelerator: Comet failed; once more on plain Spark")
+    restart()
+    with without_comet(engine):
+        return act(answer.select("*"))
 
 
 def has_comet(engine: Engine) -> bool:

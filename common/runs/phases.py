@@ -9,7 +9,7 @@ import logging
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -17,7 +17,6 @@ from pyspark.sql import DataFrame
 from common.core.errors import FileUnreadableError, SuiteError
 from common.core.masking import mask_value
 from common.core.progress import ProgressLine
-from common.engine.facts import sample_keys, static_facts
 from common.engine.failures import translated
 from common.engine.listing import Listing, list_input
 from common.engine.progress import reporting
@@ -26,7 +25,8 @@ from common.engine.session import Engine, Site, choose_site, open_engine
 from common.engine.storage import Storage, storage_for
 from common.engine.tables import read_input
 from common.engine.writer import check_writable, write_rows
-from common.runs.acceleration import failed_in_comet, guarded, without_comet
+from common.runs.acceleration import guarded, retried, without_comet
+from common.runs.evidence import gather_facts, recorded
 from common.runs.explanation import describe_input, explain
 from common.runs.job import Inputs, Job
 from common.runs.job_calls import calling, frame_of
@@ -165,8 +165,8 @@ def _answer(
     with record.phase("read"):
         requests = [request for request in run.command.inputs if not listings[request.name].is_listed]
         listings = {**listings, **{item.name: _listed(item, site, engine=engine) for item in requests}}
-        facts = _facts(run, engine, listings)
         frames = {name: read_input(engine.spark, listing) for name, listing in listings.items()}
+        facts = _facts(run, engine, listings, frames)
     with record.phase("plan"):
         with calling(job, "plan"):
             decision = job.plan(facts, settings)
@@ -185,17 +185,12 @@ def _answer(
             _prove(answer, run, engine, frames)
         engine.describe(f"{job.name}: {decision.choice}")
         with record.phase("write" if output else "print"):
-            try:
-                record.rows_out = _publish(answer, run, output) if output else _print(answer, run)
-            except Exception as error:
-                if not failed_in_comet(error, engine):
-                    raise
-                _LOG.warning("accelerator: Comet failed; once more on plain Spark")
-                if output:
-                    output.restart()
-                with without_comet(engine):
-                    again = answer.select("*")
-                    record.rows_out = _publish(again, run, output) if output else _print(again, run)
+            record.rows_out = retried(
+                lambda rows: _publish(rows, run, output) if output else _print(rows, run),
+                answer,
+                engine,
+                restart=output.restart if output else lambda: None,
+            )
 
 
 def _prove(answer: DataFrame, run: Run, engine: Engine, frames: Inputs) -> None:
@@ -214,21 +209,14 @@ def _prove(answer: DataFrame, run: Run, engine: Engine, frames: Inputs) -> None:
     _LOG.info("verified: %s", _verified(run.record.verification))
 
 
-def _facts(run: Run, engine: Engine, listings: Mapping[str, Listing]) -> Facts:
-    wanted = run.job.sample(run.settings)
-    facts = {}
-    for name, listing in listings.items():
-        columns = wanted.get(name, ())
-        sample = sample_keys(listing, columns) if columns else None
-        facts[name] = replace(static_facts(listing), sample=sample)
-        _LOG.info("%s: %s", name, describe_input(facts[name]))
-    counts = [item.row_count for item in facts.values()]
+def _facts(run: Run, engine: Engine, listings: Mapping[str, Listing], frames: Inputs) -> Facts:
+    facts = gather_facts(run.job.sample(run.settings), engine, listings, frames)
+    for name, known in facts.inputs.items():
+        _LOG.info("%s: %s", name, describe_input(known))
+    counts = [known.row_count for known in facts.inputs.values()]
     run.record.rows_in = sum(count for count in counts if count is not None) if None not in counts else None
-    run.record.inputs = [
-        {**asdict(item), "skipped": list(listings[name].skipped), "unchecked": list(listings[name].unchecked)}
-        for name, item in facts.items()
-    ]
-    return Facts(facts, engine.name, engine.capabilities, engine.spark.version, engine.core_count)
+    run.record.inputs = [recorded(known, listings[name]) for name, known in facts.inputs.items()]
+    return facts
 
 
 def _verified(report: Mapping[str, Any]) -> str:

@@ -22,7 +22,7 @@ def present(df: DataFrame, *, style: Literal["table", "csv", "json"], display: D
     Plan:
         One action that brings at most 101 rows to the driver; a second one counts when there are more.
     """
-    ordered = df.orderBy(*map(named, display.order)) if display.order else df
+    ordered = df.orderBy(*(named(name).asc_nulls_last() for name in display.order)) if display.order else df
     ordered = ordered.select(*(_shown(field) for field in df.schema.fields))
     head = [tuple(row) for row in ordered.limit(ALL_UP_TO_ROWS + 1).collect()]
     cut = len(head) > ALL_UP_TO_ROWS

@@ -75,6 +75,12 @@ def _check_sql(value: str) -> str:
 Sql = Annotated[str, AfterValidator(_check_sql), Parameter(allow_leading_hyphen=True)]
 """An SQL expression; it may begin with a minus."""
 
+Sqls = Annotated[
+    tuple[Annotated[str, AfterValidator(_check_sql)], ...],
+    Parameter(allow_leading_hyphen=True, negative="", show_default=False),
+]
+"""SQL expressions, one per flag; commas belong to them."""
+
 Flag = Annotated[bool, Parameter(negative="")]
 
 

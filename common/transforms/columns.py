@@ -50,6 +50,18 @@ def match(name: str, *, available: Sequence[str]) -> str | None:
     return similar[0] if len(similar) == 1 else None
 
 
+def unused(name: str, taken: Sequence[str]) -> str:
+    """The name, with underscores before it while another column has it.
+
+    >>> unused("part", ["id", "Part", "_part"])
+    '__part'
+    """
+    lower = {other.lower() for other in taken}
+    while name in lower:
+        name = f"_{name}"
+    return name
+
+
 def unordered(df: DataFrame, *, names: Sequence[str]) -> tuple[str, ...]:
     """Those of `names` whose type has no order (maps, variants, and what contains them)."""
     return tuple(name for name in names if not is_orderable(df.schema[name].dataType))

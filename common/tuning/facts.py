@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -16,6 +17,9 @@ class KeySample:
         distinct_count: Distinct value combinations in the sample: a lower bound of the whole.
         largest_key: The most frequent combination, as text.
         largest_ratio: Its share of the sampled rows, 0 to 1.
+        group_sizes: Sampled rows of the most frequent combinations, descending, at most 1,000 of them.
+        singleton_count: Combinations that were seen once.
+        null_ratio: Share of the sampled rows with a NULL in any of the columns, 0 to 1.
     """
 
     columns: tuple[str, ...]
@@ -23,6 +27,21 @@ class KeySample:
     distinct_count: int
     largest_key: str
     largest_ratio: float
+    group_sizes: tuple[int, ...] = ()
+    singleton_count: int = 0
+    null_ratio: float = 0.0
+
+    def groups_among(self, row_count: int) -> int:
+        """About how many combinations so many rows hold, when the sample is a fair one.
+
+        Those seen once stand for sqrt(rows / sampled rows) each (the guaranteed-error estimator of Charikar
+        et al., 2000); the others are taken to be all there are.
+
+        >>> KeySample(("k",), 100, 60, "a", 0.4, (40, 1), singleton_count=50).groups_among(10_000)
+        510
+        """
+        scale = math.sqrt(max(1.0, row_count / self.row_count))
+        return round(self.distinct_count - self.singleton_count + scale * self.singleton_count)
 
 
 @dataclass(frozen=True)
@@ -41,6 +60,8 @@ class InputFacts:
         schema_declared: True when the user declared the types, or the files carry them.
         fingerprint: Digest of the files' paths, sizes and times; None for a table.
         sample: How the key columns spread, when the job asked for it and it was cheap.
+        column_bytes: Stored bytes of each column in some of the files, by lower-case name: which columns
+            are wide. Empty when no cheap way tells it.
     """
 
     name: str
@@ -54,6 +75,14 @@ class InputFacts:
     schema_declared: bool = True
     fingerprint: str | None = None
     sample: KeySample | None = None
+    column_bytes: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def about_row_count(self) -> int | None:
+        """Exact rows, else as many as the stored bytes may hold at 50 each; None when neither is known."""
+        if self.row_count is not None:
+            return self.row_count
+        return None if self.size_bytes is None else self.size_bytes // 50
 
 
 @dataclass(frozen=True)
@@ -66,6 +95,7 @@ class Facts:
         capabilities: What the engine can do ("rdd", "broadcast_variable", …).
         spark_version: For example "4.1.3"; empty before a session exists.
         core_count: Task slots of the engine; 0 when unknown.
+        accelerator: What runs the plans natively: "comet", "none".
     """
 
     inputs: Mapping[str, InputFacts] = field(default_factory=dict)
@@ -73,3 +103,4 @@ class Facts:
     capabilities: frozenset[str] = frozenset()
     spark_version: str = ""
     core_count: int = 0
+    accelerator: str = "none"

@@ -14,7 +14,8 @@ from pyspark.sql import DataFrame, SparkSession
 from common.engine.comet import is_active, plain_spark, reasons_against, unsafe_footers, went_through
 from common.engine.plans import read_plan
 from common.transforms.fingerprint import fingerprint
-from common.transforms.topn import TopN, sort_top_n, window_top_n
+from common.transforms.topn import sort_top_n, window_top_n
+from common.transforms.topn_rows import TopN
 
 SLIDE = "OVER (PARTITION BY g ORDER BY id ROWS BETWEEN 1 PRECEDING AND CURRENT ROW)"
 

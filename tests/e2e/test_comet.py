@@ -8,6 +8,7 @@ import math
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,9 @@ from common.engine.machine import read_machine
 from common.settings.accelerators import accelerator
 from common.settings.profiles import load_profile
 from common.tuning.accelerator import RunFacts, plan_accelerator
+from tests.e2e.conftest import Ended
+
+Run = Callable[..., Ended]
 
 ROOT = Path(__file__).resolve().parents[2]
 PROBE = Path(__file__).with_name("comet_probe.py")
@@ -183,3 +187,22 @@ def test_without_its_shuffle_manager_it_is_not_active(probe: Probe, jar: Path, t
     assert settings is not None
     asked = {**profile("local+comet"), **settings, "spark.shuffle.manager": "sort"}
     assert replace(probe, data=tmp_path)("sort", asked) == {"active": False}
+
+
+@pytest.mark.usefixtures("jar")
+def test_what_fails_inside_comet_is_done_on_plain_spark(saltpan: Run, tmp_path: Path) -> None:
+    """Text that is not UTF-8: Comet's scan refuses it, Spark passes it through."""
+    rows = pa.table({"t": pa.array([b"\xff\xfe", b"ok"], pa.binary()), "v": [2, 1]})
+    declared = pa.schema([("t", pa.string()), ("v", pa.int64())])
+    # The same bytes under a footer that says text.
+    columns = [pa.Array.from_buffers(pa.string(), 2, rows["t"].chunk(0).buffers()), rows["v"].chunk(0)]
+    pq.write_table(pa.Table.from_arrays(columns, schema=declared), tmp_path / "f.parquet")
+    asked = ["topn", "--input", tmp_path / "f.parquet", "--score", "v", "--where", "octet_length(t) > 0"]
+    ended = saltpan(*asked, "--profile", "local+comet", "--output", tmp_path / "out", "--strategy", "window")
+    assert ended.code == 0, ended.err
+    assert "accelerator: Comet failed; once more on plain Spark" in ended.err
+    assert ended.record is not None
+    assert ended.record["rows_out"] == 2
+    assert [path.name for path in tmp_path.glob("*out*")] == ["out"]
+    found = pq.read_table(tmp_path / "out", columns=["v", "rank"]).to_pylist()
+    assert sorted((row["v"], row["rank"]) for row in found) == [(1, 2), (2, 1)]

@@ -199,3 +199,35 @@ def test_comet_gives_the_same_answer_or_says_why_it_does_not_run(saltpan: Run) -
         assert comet.record["configuration"]["spark.plugins"] == "org.apache.spark.CometPlugin"
     else:
         assert decision["reason"].startswith("plain Spark: ")
+
+
+def test_several_scores_and_shares(saltpan: Run) -> None:
+    asked = ["topn", "--input", FLIGHTS, "--group-by", "origin", "--score", "count(distinct dest) AS places"]
+    asked += ["--score", "-count(*) AS fewest", "--n", "2", "--format", "csv", "--verify"]
+    ended = saltpan(*asked)
+    # Public facts: flights to 86 places from EWR, 70 from JFK, 68 from LGA.
+    assert (ended.code, [row[1:] for row in rows_of(ended)][:1]) == (0, [("86", "-120835", "1")]), ended.err
+    ended = saltpan("topn", *ASKED, "--n", "3", "--with-share", "--format", "csv", "--verify")
+    assert ended.code == 0, ended.err
+    total = 336_776
+    rows = [("ORD", 17_283, 1), ("ATL", 17_215, 2), ("LAX", 16_174, 3), ("others", total - 50_672, "")]
+    assert [row[:3] for row in rows_of(ended)] == [tuple(map(str, row)) for row in rows]
+    assert [float(row[3]) for row in rows_of(ended)] == pytest.approx([row[1] / total for row in rows])
+
+
+@pytest.mark.parametrize("strategy", ["prune", "aggregate"])
+def test_strategies_that_are_asked_for(saltpan: Run, strategy: str) -> None:
+    asked = ["topn", "--input", FLIGHTS, "--partition-by", "origin", "--score", "distance", "--n", "3"]
+    asked += ["--columns", "origin,distance,flight,month,day", "--strategy", strategy, "--verify"]
+    ended = saltpan(*asked, "--format", "csv")
+    assert ended.code == 0, ended.err
+    assert f"decision: {strategy}: as asked; best 3 of 336,776 rows within origin" in ended.err
+    assert "verified: 9 rows equal the plain plan's by fingerprint" in ended.err
+    assert {row[0]: row[1] for row in rows_of(ended)} == {"EWR": "4963", "JFK": "4983", "LGA": "1620"}
+
+
+def test_orders_that_do_not_match_the_scores(saltpan: Run) -> None:
+    asked = ["topn", "--input", FLIGHTS, "--score", "distance", "--score", "month", "--score", "day"]
+    ended = saltpan(*asked, "--order", "asc", "--order", "desc")
+    assert (ended.code, ended.out) == (2, "")
+    assert "expected one, or one for each of the 3 scores" in ended.err

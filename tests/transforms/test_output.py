@@ -15,7 +15,8 @@ from common.core.errors import ColumnTypeError
 from common.engine.writer import OutputFormat, check_writable, write_rows
 from common.runs.job import Display
 from common.runs.presentation import present
-from common.transforms.topn import TopN, sort_top_n
+from common.transforms.topn import sort_top_n
+from common.transforms.topn_rows import TopN
 from tests.frames import frame, rows_of
 
 ROWS = [(1, "a"), (2, None), (3, ""), (4, 'say "hi",\nthere')]

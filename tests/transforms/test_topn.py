@@ -15,13 +15,19 @@ from pyspark.sql import DataFrame, SparkSession
 
 from common.core.errors import ColumnMissingError, ColumnTypeError, ParameterError, StrategyError
 from common.engine.topn_heap import heap_top_n
-from common.transforms.topn import TopN, score_name, sort_top_n, window_top_n
+from common.transforms.topn import sort_top_n, window_top_n
+from common.transforms.topn_aggregate import aggregate_top_n
+from common.transforms.topn_prune import prune_top_n
+from common.transforms.topn_rows import TopN, score_names
 from tests.frames import frame, no_actions, rows_of
 
 Strategy = Callable[[DataFrame, TopN], DataFrame]
 
-BOTH = pytest.mark.parametrize("strategy", [sort_top_n, window_top_n, heap_top_n])
-KEEPING_TIES = pytest.mark.parametrize("strategy", [window_top_n, heap_top_n])
+BOTH = pytest.mark.parametrize(
+    "strategy", [sort_top_n, window_top_n, heap_top_n, prune_top_n, aggregate_top_n]
+)
+GROUPING = pytest.mark.parametrize("strategy", [sort_top_n, window_top_n, heap_top_n, aggregate_top_n])
+KEEPING_TIES = pytest.mark.parametrize("strategy", [window_top_n, heap_top_n, prune_top_n])
 SPREAD = pytest.mark.parametrize(
     ("partitions", "flip"), [(1, False), (2, False), (7, False), (2, True), (7, True)]
 )
@@ -138,7 +144,7 @@ def test_a7_same_rows_in_the_same_order_collected_and_as_pandas(
     assert list(answer.toPandas()["name"]) == list("pqrstu")
 
 
-@BOTH
+@pytest.mark.parametrize("strategy", [sort_top_n, window_top_n, heap_top_n, prune_top_n])
 def test_a9_only_score_and_ordered_columns_are_compared(spark: SparkSession, strategy: Strategy) -> None:
     rows = [(5, {"b": 2}, "y"), (5, {"a": 1}, "x"), (5, None, "z")]
     df = frame(spark, rows, "v INT, m MAP<STRING, INT>, id STRING", partitions=2)
@@ -215,7 +221,7 @@ def test_nan_is_the_last_of_an_ascending_order_and_stays_with_drop_of_nulls(
     assert [shown(value) for value, _ in answer] == [1.0, "NaN"]
 
 
-@BOTH
+@GROUPING
 def test_groups_are_reduced_first_and_tie_by_their_key(spark: SparkSession, strategy: Strategy) -> None:
     rows = [("b", 1), ("a", 1), ("c", 5), ("a", 2), ("b", 2), (None, 9)]
     df = frame(spark, rows, "k STRING, v INT", partitions=3)
@@ -265,7 +271,40 @@ def test_scores_of_every_ordered_type(
     spark: SparkSession, strategy: Strategy, values: list[object], kind: str
 ) -> None:
     df = frame(spark, [(value,) for value in values], f"v {kind}", partitions=2)
-    assert top(strategy, df, score="v", n=1) == [(values[1], 1)]
+    assert top(strategy, df, score="v", n=1, order="asc") == [(values[0], 1)]
+    if strategy is aggregate_top_n and kind in ("STRING", "BINARY"):
+        with pytest.raises(StrategyError, match=f"a descending score of {kind.lower()}"):
+            top(strategy, df, score="v", n=1)
+    else:
+        assert top(strategy, df, score="v", n=1) == [(values[1], 1)]
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [({"ties": "all"}, "ties=all"), ({"columns": ("m",), "tie_break": ("v",)}, "`m`, which has no order")],
+)
+def test_what_an_aggregation_cannot_do(spark: SparkSession, spec: dict[str, object], words: str) -> None:
+    df = frame(spark, [(1, {})], "v INT, m MAP<STRING, INT>")
+    with pytest.raises(StrategyError, match=words):
+        top(aggregate_top_n, df, score="v", **spec)
+
+
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        ("TINYINT", [-128, 0, 127]),
+        ("BIGINT", [-(2**63), 0, 2**63 - 1]),
+        ("DECIMAL(38,0)", [Decimal(-(10**38) + 1), Decimal(0), Decimal(10**38 - 1)]),
+        ("DOUBLE", [float("-inf"), 0.0, float("inf")]),
+        ("DATE", [date(1, 1, 1), date(1970, 1, 1), date(9999, 12, 31)]),
+    ],
+)
+def test_an_aggregation_turns_the_ends_of_a_type_round(
+    spark: SparkSession, kind: str, values: list[object]
+) -> None:
+    df = frame(spark, [(value,) for value in values], f"v {kind}", partitions=3)
+    answer = sorted(top(aggregate_top_n, df, score="v", n=3), key=lambda row: row[1])  # type: ignore[arg-type,return-value]
+    assert [row[0] for row in answer] == values[::-1]
 
 
 @BOTH
@@ -347,4 +386,4 @@ def test_a_bounded_sort_is_refused_where_it_would_be_wrong(
     ],
 )
 def test_the_name_of_the_score(score: str, name: str) -> None:
-    assert score_name(TopN(score=score), available=["v", "w"]) == name
+    assert score_names(TopN(score=score), available=["v", "w"]) == (name,)

@@ -89,15 +89,19 @@ def test_facts_make_the_checks_of_headers(tmp_path: Path) -> None:
 
 def test_a_small_input_is_counted_whole(tmp_path: Path) -> None:
     write(tmp_path / "f.parquet", {"k": ["a", "b", "a", None, "a"], "n": [1, 1, 1, 2, 2]}, row_group_size=2)
-    assert sample_keys(listed(tmp_path), ["K"]) == KeySample(("K",), 5, 3, "a", 3 / 5)
-    assert sample_keys(listed(tmp_path), ["k", "n"]) == KeySample(("k", "n"), 5, 4, "a, 1", 2 / 5)
+    assert sample_keys(listed(tmp_path), ["K"]) == KeySample(("K",), 5, 3, "a", 3 / 5, (3, 1, 1), 2, 0.2)
+    assert sample_keys(listed(tmp_path), ["k", "n"]) == KeySample(
+        ("k", "n"), 5, 4, "a, 1", 2 / 5, (2, 1, 1, 1), 3, 0.2
+    )
 
 
 def test_columns_of_folders_count_by_their_rows(tmp_path: Path) -> None:
     write(tmp_path / "day=1/f.parquet", {"k": ["a"] * 9})
     write(tmp_path / "day=__HIVE_DEFAULT_PARTITION__/f.parquet", {"k": ["a"]})
-    assert sample_keys(listed(tmp_path), ["day"]) == KeySample(("day",), 10, 2, "1", 0.9)
-    assert sample_keys(listed(tmp_path), ["k", "day"]) == KeySample(("k", "day"), 10, 2, "a, 1", 0.9)
+    assert sample_keys(listed(tmp_path), ["day"]) == KeySample(("day",), 10, 2, "1", 0.9, (9, 1), 1, 0.1)
+    assert sample_keys(listed(tmp_path), ["k", "day"]) == KeySample(
+        ("k", "day"), 10, 2, "a, 1", 0.9, (9, 1), 1, 0.1
+    )
 
 
 def test_a_big_sorted_input_is_thinned_over_its_whole_length(
@@ -136,3 +140,14 @@ def test_other_formats_are_not_cheap(tmp_path: Path) -> None:
 def test_no_rows_are_no_sample(tmp_path: Path) -> None:
     write(tmp_path / "f.parquet", {"k": pa.array([], pa.int64())})
     assert sample_keys(listed(tmp_path), ["k"]) is None
+
+
+def test_stored_bytes_tell_which_columns_are_wide(tmp_path: Path) -> None:
+    rows = {"N": list(range(1000)), "text": [f"{number:0>100}" for number in range(1000)]}
+    write(tmp_path / "f.parquet", rows)
+    stored = pq.read_metadata(tmp_path / "f.parquet").row_group(0)
+    found = static_facts(listed(tmp_path)).column_bytes
+    assert found == {
+        "n": stored.column(0).total_compressed_size,
+        "text": stored.column(1).total_compressed_size,
+    }

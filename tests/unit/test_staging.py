@@ -757,3 +757,14 @@ def test_what_a_run_leaves_is_overwritten(tmp_path: Path, files: dict[str, str])
         write(output.staging_path, NEW)
         output.publish()
     assert tree(tmp_path / "out") == NEW
+
+
+def test_a_restart_keeps_nothing_of_the_first_attempt(tmp_path: Path) -> None:
+    output = tmp_path / "out"
+    with StagedOutput(str(output), run_id="r1", mode="error", storage=LocalStorage()) as staged:
+        write(staged.staging_path, {"part-00007": "half"})
+        staged.restart()
+        write(staged.staging_path, NEW)
+        staged.publish()
+    assert tree(output) == NEW
+    assert names(tmp_path) == ["out"]

@@ -1,0 +1,80 @@
+"""The benchmarks run, and compare the answers; how long things take is nobody's concern here."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.topn_answers import Answers
+from bench.topn_sides import Measurement
+from tests.e2e.conftest import ROOT, Shell
+from tests.e2e.test_comet import jar  # noqa: F401  a fixture
+
+Bench = Callable[..., tuple[Mapping[str, Any], str]]
+
+
+@pytest.fixture
+def bench(shell: Shell) -> Bench:
+    """Runs a benchmark on 20,000 rows; what it has kept, and what it has printed."""
+
+    def run(name: str, *words: str) -> tuple[Mapping[str, Any], str]:
+        results = shell.folder / "results"
+        asked: Sequence[object] = [sys.executable, ROOT / "bench" / f"{name}.py", *words]
+        ended = shell([*asked, "--rows", "20000", "--rounds", "1", "--results", results], timeout=600)
+        assert ended.code == 0, ended.err
+        (kept,) = results.glob(f"{name}-*.json")
+        return json.loads(kept.read_text()), ended.out
+
+    return run
+
+
+def test_topn_compares_all_ways_to_the_same_answer(bench: Bench) -> None:
+    kept, out = bench(
+        "topn", "--only", "cat-3", "--only", "tie-all", "--sides", "spark", "duckdb", "polars"
+    )  # fmt: skip
+    assert set(kept["shapes"]) == {"cat-3", "tie-all"}
+    assert set(kept["compared"]["cat-3"]) == {
+        "spark prune", "spark sql", "spark auto", "duckdb sql", "polars lazy"
+    }  # fmt: skip
+    assert set(kept["compared"]["tie-all"]) == {
+        "spark sort", "spark prune", "spark auto", "duckdb sql", "polars lazy"
+    }  # fmt: skip
+    first = kept["shapes"]["cat-3"]["measurements"][0]
+    assert (first["side"], first["strategy"], first["answer"]["rows"]) == ("spark", "window", "303")
+    # Of equal scores the lowest ids win: 0 to 9, by rank 1 to 10.
+    ranks = kept["shapes"]["tie-all"]["measurements"][0]["answer"]["ids by rank"]
+    assert ranks == str(sum(number * (number + 1) for number in range(10)))
+    by_ratio = {row["ratio"]: row["outcome"] for row in kept["targets"]}
+    assert by_ratio["plain window / auto on Comet"] == "not run"
+    assert by_ratio["plain window / plain auto"] in ("met", "missed")
+    assert {(row["shape"], row["side"]) for row in kept["auto"]} == {("cat-3", "spark"), ("tie-all", "spark")}
+    assert "10 answers compared: all equal" in out
+
+
+def test_engines_measures_the_three_kinds_of_work(bench: Bench, jar: Path) -> None:  # noqa: F811
+    kept, _ = bench("engines")
+    assert set(kept["ratios"]) == {"group by", "window", "join"}
+    for side in ("spark", "comet"):
+        rounds = kept["seconds_and_cpu_seconds"][side]
+        assert {name: len(times) for name, times in rounds.items()} == {"group by": 1, "window": 1, "join": 1}
+
+
+def given(side: str, strategy: str, **answer: str) -> Measurement:
+    return Measurement("cat-3", side, strategy, 1.0, 1.0, answer=answer)
+
+
+def test_another_answer_ends_the_benchmark() -> None:
+    answers = Answers()
+    answers.add(given("spark", "window", rows="3", hashes="7", ids="12"))
+    answers.add(given("duckdb", "sql", rows="3", ids="12"))
+    answers.add(given("comet", "auto", rows="3", hashes="7"))
+    with pytest.raises(SystemExit, match="comet prune differs from that of spark window: hashes 8 instead"):
+        answers.add(given("comet", "prune", rows="3", hashes="8"))
+    with pytest.raises(SystemExit, match="polars lazy differs from that of spark window: ids 13 instead"):
+        answers.add(given("polars", "lazy", rows="3", ids="13"))
+    assert answers.compared == {"cat-3": ["duckdb sql", "comet auto"]}
