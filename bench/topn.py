@@ -1,8 +1,8 @@
 """Top-N: every strategy on plain Spark and on Comet, DuckDB and Polars beside them, over twenty shapes.
 
-Each side runs in a process of its own, in turn, in alternating order, and each query twice in it, since a
-JVM is slow until it has compiled what runs often; the best time of each counts. The answers of the first
-round are compared with those of the plain window, and a difference ends the benchmark.
+Each side runs in a process of its own, in turn, in alternating order, and each query twice in it unless it
+is long, since a JVM is slow until it has compiled what runs often; the best time of each counts. The answers
+of the first round are compared with those of the plain window, and a difference ends the benchmark.
 """
 
 from __future__ import annotations

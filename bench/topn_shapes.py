@@ -42,8 +42,8 @@ class Shape:
         """As many as would fill the heap with an object for each row kept."""
         return bool({"key", "id"} & set(self.spec.get("partition_by", ())))
 
-    def sql(self, *, qualify: bool) -> str:
-        """As a user writes it: with QUALIFY, or for engines without."""
+    def sql(self) -> str:
+        """As a user of DuckDB writes it."""
         spec, ties = self.spec, self.spec.get("ties", "first")
         columns, n = ", ".join(spec.get("columns", ())) or "*", spec["n"]
         order = f"ORDER BY {spec['score']} DESC NULLS LAST" + (", id" if ties == "first" else "")
@@ -52,10 +52,7 @@ class Shape:
             return f"SELECT *, row_number() OVER ({order}) AS rank FROM ({best})"
         by = ", ".join(spec.get("partition_by", ()))
         window = f"{_FUNCTIONS[ties]}() OVER ({f'PARTITION BY {by} ' if by else ''}{order})"
-        if qualify:
-            return f"SELECT {columns}, {window} AS rank FROM {self.table} QUALIFY rank <= {n}"
-        ranked = f"SELECT *, {window} AS rank FROM {self.table}"
-        return f"SELECT {columns if columns == '*' else f'{columns}, rank'} FROM ({ranked}) WHERE rank <= {n}"
+        return f"SELECT {columns}, {window} AS rank FROM {self.table} QUALIFY rank <= {n}"
 
 
 def _of_all(frame: pl.LazyFrame, spec: Mapping[str, Any]) -> pl.LazyFrame:

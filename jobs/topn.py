@@ -104,7 +104,9 @@ class Topn(Job[Settings]):
     def build(self, inputs: Inputs, settings: Settings, decision: Decision) -> DataFrame:
         """The answer by the chosen strategy."""
         known = {
-            name: decision.evidence[name] for name in ("one_in", "null_keys") if name in decision.evidence
+            name: decision.evidence[name]
+            for name in ("one_in", "null_keys", "many_groups")
+            if name in decision.evidence
         }
         by_choice: dict[str, Callable[[DataFrame, TopN], DataFrame]] = {
             "sort": sort_top_n,

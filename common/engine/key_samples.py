@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 GROUP_LIMIT = 8
 ROW_LIMIT = 200_000
+READ_LIMIT = 4_000_000
 _SIZES_KEPT = 1_000
 
 
@@ -96,9 +97,10 @@ def _key_tables(listing: Listing, columns: Sequence[str]) -> list[pa.Table] | No
     """The key columns `k0`, `k1`, … of some row groups; None when a column is not there."""
     import pyarrow.parquet as pq
 
-    files = [listing.files[position] for position in evenly_spaced(len(listing.files), limit=GROUP_LIMIT)]
-    tables = []
-    per_file = max(1, GROUP_LIMIT // len(files))
+    limit = _group_limit(listing.files[0].path)
+    files = [listing.files[position] for position in evenly_spaced(len(listing.files), limit=limit)]
+    tables: list[pa.Table] = []
+    per_file = max(1, limit // len(files))
     for file in files:
         with reading(file.path), pq.ParquetFile(file.path) as content:
             for group in evenly_spaced(content.num_row_groups, limit=per_file):
@@ -106,6 +108,20 @@ def _key_tables(listing: Listing, columns: Sequence[str]) -> list[pa.Table] | No
                 if table is None:
                     return None
                 tables.append(table)
+    return _thinned(tables)
+
+
+def _group_limit(path: str) -> int:
+    """How many row groups to read: at most 8, and fewer where they are large, but not one alone."""
+    import pyarrow.parquet as pq
+
+    with reading(path), pq.ParquetFile(path) as content:
+        groups = content.num_row_groups
+        rows = content.metadata.row_group(0).num_rows if groups else 0
+    return max(2, min(GROUP_LIMIT, READ_LIMIT // max(rows, 1)))
+
+
+def _thinned(tables: list[pa.Table]) -> list[pa.Table]:
     step = -(-sum(table.num_rows for table in tables) // ROW_LIMIT)
     return [table.take(list(range(0, table.num_rows, step))) for table in tables] if step > 1 else tables
 

@@ -30,6 +30,7 @@ def prune_top_n(
     *,
     one_in: int = 64,
     null_keys: bool = True,
+    many_groups: bool = True,
     bound_limit: int = BOUND_LIMIT,
 ) -> DataFrame:
     """The n best rows by a bound and one narrow pass; the same answer as a window, under every rule.
@@ -40,8 +41,10 @@ def prune_top_n(
         one_in: With partitions, one row in so many is looked at for the bounds, chosen by its content.
         null_keys: False leaves partitions of NULL without a bound, so that they keep all their rows: a plain
             equality is a fifth quicker where hardly a row has such a key.
-        bound_limit: At most so many partitions get a bound, those with the most rows first. The others keep
-            all their rows.
+        many_groups: False when there are hardly more partitions than `bound_limit`: then they need not be
+            counted, and the sample is cut before it is sorted.
+        bound_limit: At most so many partitions get a bound, with `many_groups` those with the most rows.
+            The others keep all their rows.
 
     Returns:
         The output columns plus `spec.rank_column: int`. Row order is undefined.
@@ -73,7 +76,7 @@ def prune_top_n(
     if spec.n == 0:
         return ranked_by_window(ranked.rows, ranked, spec)
     if ranked.partition_by:
-        bounds = _bounds(ranked, spec, one_in).limit(bound_limit)
+        bounds = _bounds(ranked, spec, one_in, largest_first=many_groups).limit(bound_limit)
         left = _above_bounds(bounds, ranked, spec, null_keys=null_keys)
         return ranked_by_window(left, ranked, spec)
     left = ranked.rows.where(_can_be_best(ranked, spec))
@@ -98,8 +101,8 @@ def _above_bounds(bounds: DataFrame, ranked: RankedRows, spec: TopN, *, null_key
     return rows.join(bounds, same, "left").where(keep).select(*map(named, rows.columns))
 
 
-def _bounds(ranked: RankedRows, spec: TopN, one_in: int) -> DataFrame:
-    """`bound, key0, key1, …`: the n-th best score of each partition in the sample, the largest ones first."""
+def _bounds(ranked: RankedRows, spec: TopN, one_in: int, *, largest_first: bool) -> DataFrame:
+    """`bound, key0, key1, …`: the n-th best score of each partition in the sample."""
     score, place, size = F.col("bound"), F.col("place"), F.col("size")
     keys = {f"key{at}": named(name) for at, name in enumerate(ranked.partition_by)}
     sample = _sample(ranked, one_in).select(
@@ -109,10 +112,11 @@ def _bounds(ranked: RankedRows, spec: TopN, one_in: int) -> DataFrame:
         sample = sample.distinct()
     partition = Window.partitionBy(*keys)
     best_first = partition.orderBy(in_order(score, spec.order, nulls=spec.nulls))
-    counted = sample.withColumns(
-        {"place": F.row_number().over(best_first), "size": F.count(F.lit(1)).over(partition)}
-    )
-    return counted.where(place == spec.n).orderBy(size.desc(), *keys).select("bound", *keys)
+    placed = sample.withColumn("place", F.row_number().over(best_first))
+    if largest_first:
+        placed = placed.withColumn("size", F.count(F.lit(1)).over(partition))
+    found = placed.where(place == spec.n)
+    return (found.orderBy(size.desc(), *keys) if largest_first else found).select("bound", *keys)
 
 
 def _sample(ranked: RankedRows, one_in: int) -> DataFrame:

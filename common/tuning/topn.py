@@ -22,6 +22,7 @@ _NARROW_RATIO = 0.5
 _GROUP_LIMITED_N = 1_000
 _MANY_CORES = 4
 _FEW_NULLS_RATIO = 0.01
+_MANY_GROUPS = 50_000
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ def plan_top_n(strategy: Strategy, question: Question, facts: Facts, *, name: st
     reason = reasons[choice](question, known) + (f", in {salts} parts first" if salts else "")
     evidence = {**_evidence(question, known), "salts": salts}
     if choice == "prune":
-        evidence |= {"one_in": _one_in(question, known), "null_keys": _has_null_keys(known)}
+        evidence |= _rates(question, known)
     return Decision(
         choice,
         f"as asked; {reason}" if forced else reason,
@@ -216,9 +217,14 @@ def _one_in(question: Question, known: InputFacts) -> int:
     return expected_pruning(question.n, row_count=rows, sample=sample).one_in
 
 
-def _has_null_keys(known: InputFacts) -> bool:
-    """Whether partitions of NULL are worth a bound; without a sample they may be."""
-    return known.sample is None or known.sample.null_ratio > _FEW_NULLS_RATIO
+def _rates(question: Question, known: InputFacts) -> dict[str, Any]:
+    """How the bounds are taken; what is not known is taken for the worse."""
+    rates: dict[str, Any] = {"one_in": _one_in(question, known)}
+    rows, sample = known.about_row_count, known.sample
+    if rows is not None and sample is not None and sample.row_count:
+        rates["null_keys"] = sample.null_ratio > _FEW_NULLS_RATIO
+        rates["many_groups"] = sample.groups_among(rows) > _MANY_GROUPS
+    return rates
 
 
 def _guidelines(choice: str, question: Question) -> tuple[str, ...]:

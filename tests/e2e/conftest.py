@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -34,11 +34,13 @@ class Shell:
 
     folder: Path
     runs: Path
+    extra: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def environ(self) -> dict[str, str]:
         kept = {name: os.environ[name] for name in ("HOME", "JAVA_HOME", "LANG") if name in os.environ}
-        return {**kept, "PATH": os.defpath + ":/usr/local/bin", "SALTPAN_RUNS_DIR": str(self.runs)}
+        path = os.defpath + ":/usr/local/bin"
+        return {**kept, "PATH": path, "SALTPAN_RUNS_DIR": str(self.runs), **self.extra}
 
     def __call__(self, command: Sequence[object], *, timeout: int = 180, **environ: str) -> Ended:
         before = set(self.runs.glob("*.json"))
@@ -58,10 +60,11 @@ class Shell:
 
 
 @pytest.fixture
-def shell(tmp_path: Path) -> Shell:
+def shell(tmp_path: Path, request: pytest.FixtureRequest) -> Shell:
     folder = tmp_path / "else where"
     folder.mkdir()
-    return Shell(folder, tmp_path / "runs")
+    with_comet = request.config.getoption("--engine") == "comet"
+    return Shell(folder, tmp_path / "runs", {"SALTPAN_PROFILE": "local+comet"} if with_comet else {})
 
 
 @pytest.fixture

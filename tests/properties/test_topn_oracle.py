@@ -102,6 +102,7 @@ def shown(row: Row) -> Row:
     one_in=st.sampled_from([1, 2, 64]),
     bound_limit=st.sampled_from([1, 100]),
     null_keys=st.booleans(),
+    many_groups=st.booleans(),
 )
 def test_every_strategy_equals_the_oracle(
     spark: SparkSession,
@@ -112,10 +113,12 @@ def test_every_strategy_equals_the_oracle(
     one_in: int,
     bound_limit: int,
     null_keys: bool,
+    many_groups: bool,
 ) -> None:
     df = frame(spark, rows, "g STRING, v DOUBLE, t STRING, w INT", partitions=partitions, flip=flip)
     expected = oracle(rows, spec)
-    pruned = partial(prune_top_n, one_in=one_in, null_keys=null_keys, bound_limit=bound_limit)
+    rates = {"one_in": one_in, "null_keys": null_keys, "many_groups": many_groups}
+    pruned = partial(prune_top_n, **rates, bound_limit=bound_limit)
     able = [window_top_n, partial(window_top_n, salts=3), heap_top_n, pruned]
     if not spec.partition_by and spec.ties == "first":
         able.append(sort_top_n)
