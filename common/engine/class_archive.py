@@ -67,6 +67,10 @@ def find_archive(java_home: str, spark_home: str, *, folder: Path | None = None)
     """
     if _has_folders(spark_home):
         return None
+    if " " in str(Path(spark_home).absolute()):
+        # Java 17 maps the archive, and loads the classes of such jars from the jars all the same.
+        _LOG.debug("no class archive: there is a space in %s", spark_home)
+        return None
     home = folder or platformdirs.user_cache_path("saltpan", appauthor=False) / "classes"
     try:
         home.mkdir(parents=True, exist_ok=True)

@@ -189,6 +189,9 @@ def test_comet_here_and_then_an_archive(saltpan_submit: Submit, tmp_path: Path) 
     assert first.err.startswith("accelerator: comet: Comet 1.2.0 runs scans")
 
     classes = tmp_path / "my cache" / "saltpan" / "classes"
+    if " " in str(BIN):  # of jars below such a folder Java shares nothing
+        assert not list(classes.glob("*"))
+        return
     deadline = time.monotonic() + 60
     while not list(classes.glob("*.jsa")):
         assert time.monotonic() < deadline, list(classes.iterdir())

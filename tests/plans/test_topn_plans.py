@@ -47,7 +47,7 @@ def test_bounds_come_from_few_columns_and_are_broadcast(rows: DataFrame) -> None
     plan = read_plan(pruned(rows, WITHIN))
     assert plan.joins == (Join("BroadcastHashJoin", "LeftOuter"),)
     assert (len(plan.broadcasts), plan.has_cartesian, plan.python_nodes) == (1, False, ())
-    schemas = sorted(scan.read_schema for scan in plan.scans)
+    schemas = sorted((scan.read_schema for scan in plan.scans), key=len)
     assert len(schemas) == 2
     assert "text" not in schemas[0]
     assert "text" in schemas[1]

@@ -57,7 +57,7 @@ def shown(row: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple("NaN" if isinstance(value, float) and math.isnan(value) else value for value in row)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rows=ROWS, spec=SPECS, partitions=st.sampled_from([1, 4]), one_in=st.sampled_from([1, 3]))
 def test_every_strategy_equals_duckdb(
     spark: SparkSession, rows: list[tuple[Any, ...]], spec: TopN, partitions: int, one_in: int

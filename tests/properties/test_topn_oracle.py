@@ -93,7 +93,7 @@ def shown(row: Row) -> Row:
     return (row[0], "NaN" if row[1] is not None and math.isnan(row[1]) else row[1], *row[2:])
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     rows=ROWS,
     spec=SPECS,

@@ -109,3 +109,8 @@ def test_none_where_a_folder_with_files_is_on_the_class_path(
 def test_none_where_nothing_can_be_kept(java: Path, spark_home: Path, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     assert find_archive(str(java), str(spark_home), folder=tmp_path / "file" / "x") is None
+
+
+def test_jars_in_a_folder_with_a_space_are_not_shared(java: Path, spark_home: Path, tmp_path: Path) -> None:
+    spaced = spark_home.rename(tmp_path / "my spark")
+    assert find_archive(str(java), str(spaced), folder=tmp_path / "cache") is None
