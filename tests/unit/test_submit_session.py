@@ -17,6 +17,7 @@ import pytest
 from common.core.errors import ConfigurationError
 from common.engine import class_archive, comet, fast_start
 from common.engine.jars import Fetched
+from common.engine.rapids_preflight import spark_home
 from common.runs import accelerator_choice, submit_session
 from common.runs.acceleration import note_submitted
 from common.runs.submit import submit_job
@@ -60,8 +61,10 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     (home / "release").write_text('JAVA_VERSION="17.0.1"')
     (home / "bin" / "java").write_text("#!/bin/sh\nexit 1\n")
     (home / "bin" / "java").chmod(0o755)
-    for name in ("SPARK_HOME", "SPARK_CONF_DIR", "HADOOP_CONF_DIR", "YARN_CONF_DIR", "SPARK_MASTER"):
+    for name in ("SPARK_CONF_DIR", "HADOOP_CONF_DIR", "YARN_CONF_DIR", "SPARK_MASTER"):
         monkeypatch.delenv(name, raising=False)
+    (tmp_path / "spark").symlink_to(spark_home({}))  # wherever this runs, its path has no space in it
+    monkeypatch.setenv("SPARK_HOME", str(tmp_path / "spark"))
     monkeypatch.setenv("JAVA_HOME", str(home))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     for module in (accelerator_choice, submit_session):
