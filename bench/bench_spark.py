@@ -62,7 +62,7 @@ def _comet(heap_gib: int) -> dict[str, str]:
     decision, added = prepare_comet(
         "comet",
         RunFacts("local", pyspark.__version__, read_machine(), heap_bytes=heap_gib * 1024**3),
-        java=str(Path(check_java().home, "bin", "java")),
+        java=check_java().program,
         spark_home=str(Path(pyspark.__file__).parent),
     )
     if decision.choice != "comet":

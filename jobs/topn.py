@@ -5,12 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
+from functools import partial
 from pathlib import Path
+from typing import Annotated
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # makes `common` importable from a clone
-
-from functools import partial
-from typing import Annotated
 
 from pydantic import Field
 from pyspark.sql import DataFrame
@@ -126,9 +125,9 @@ class Topn(Job[Settings]):
 
     def approximate(self, settings: Settings) -> Sequence[str]:
         """Sums and averages of floats differ in their last digits from run to run."""
-        summed = settings.group_by or settings.with_share
-        scores = score_names(_spec(settings), available=()) if summed else ()
-        return (*scores, *((SHARE,) if settings.with_share else ()))
+        scores = score_names(_spec(settings), available=())
+        summed = scores if settings.group_by else scores[:1] if settings.with_share else ()
+        return (*summed, *((SHARE,) if settings.with_share else ()))
 
     def display(self, settings: Settings, columns: Sequence[str]) -> Display:
         """By partition and rank; the score is what people compare."""

@@ -29,24 +29,35 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-def comet_settings() -> dict[str, str]:
-    """Comet as conf/comet.conf has it, in little memory, also on rows that come from no file."""
+@pytest.fixture(scope="session")
+def comet_jar() -> Path:
+    """Comet's jar, fetched; what needs it is skipped where Comet cannot run or the jar cannot be had."""
     import pyspark
 
     from common.engine.jars import fetch_jar
     from common.engine.java import check_java
+    from common.engine.machine import read_machine
     from common.settings.accelerators import accelerator
-    from common.settings.profiles import load_profile
+    from common.tuning.accelerator import RunFacts, plan_accelerator
 
-    home = Path(pyspark.__file__).parent
-    java = str(Path(check_java().home, "bin", "java"))
-    fetched = fetch_jar(accelerator("comet").jar, java=java, spark_home=str(home))
+    comet = accelerator("comet")
+    decision = plan_accelerator("comet", RunFacts("local", pyspark.__version__, read_machine()), comet=comet)
+    if decision.choice != "comet":
+        pytest.skip(f"Comet cannot run here: {decision.reason}")
+    fetched = fetch_jar(comet.jar, java=check_java().program, spark_home=str(Path(pyspark.__file__).parent))
     if fetched.path is None:
         pytest.skip(f"Comet's jar cannot be had: {fetched.problem}")
+    return fetched.path
+
+
+def comet_settings(jar: Path) -> dict[str, str]:
+    """Comet as conf/comet.conf has it, in little memory, also on rows that come from no file."""
+    from common.settings.profiles import load_profile
+
     profile = load_profile("local+comet", folder=Path(__file__).parents[1] / "conf")
     return {
         **{key: setting.value for key, setting in profile.settings.items() if setting.layer == "comet"},
-        "spark.jars": fetched.path.as_uri(),
+        "spark.jars": jar.as_uri(),
         "spark.memory.offHeap.size": "1g",
         "spark.comet.sparkToColumnar.enabled": "true",
         "spark.comet.sparkToColumnar.supportedOperatorList": "Range,InMemoryTableScan,RDDScan,LocalTableScan",
@@ -61,6 +72,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReque
 
     scratch: Path = tmp_path_factory.mktemp("spark")
     engine = request.config.getoption("--engine")
+    comet = comet_settings(request.getfixturevalue("comet_jar")) if engine == "comet" else {}
     session = (
         SparkSession.builder.master("local[2]")
         .appName("saltpan-tests")
@@ -74,7 +86,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReque
             "spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Duser.timezone=UTC"
         )
         .config("spark.driver.memory", "2g")
-        .config(map=comet_settings() if engine == "comet" else {})
+        .config(map=comet)
         .getOrCreate()
     )
     session.sparkContext.setLogLevel("ERROR")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -68,3 +69,8 @@ def no_actions() -> Iterator[None]:
 def rows_of(df: DataFrame) -> list[tuple[Any, ...]]:
     """The rows as plain tuples."""
     return [tuple(row) for row in df.collect()]
+
+
+def shown(value: object) -> object:
+    """The value as it can be compared: NaN does not equal even itself."""
+    return "NaN" if isinstance(value, float) and math.isnan(value) else value

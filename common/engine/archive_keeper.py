@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 from common.engine.class_archive import QUIET, digest_of
+from common.engine.programs import ask
 
 _WAIT_SECONDS = 24 * 3600.0
 _CHECK_SECONDS = 60.0
@@ -57,12 +58,7 @@ def _loads(recording: Path, *, java: str, class_path: str) -> bool:
     """True when a JVM maps the archive and finds every region's checksum right."""
     flags = ["-Xshare:on", "-XX:+VerifySharedSpaces", f"-XX:SharedArchiveFile={recording}", *QUIET]
     try:
-        done = subprocess.run(
-            [java, *flags, "-cp", class_path, "-version"],
-            capture_output=True,
-            timeout=_CHECK_SECONDS,
-            check=False,
-        )
+        done = ask([java, *flags, "-cp", class_path, "-version"], timeout_seconds=_CHECK_SECONDS)
     except (OSError, subprocess.SubprocessError):
         return False
     return done.returncode == 0

@@ -20,6 +20,8 @@ from pathlib import Path
 
 import platformdirs
 
+from common.engine.programs import ask
+
 _LOG = logging.getLogger("saltpan.engine")
 
 # A JVM that cannot use its archive says so on stdout, among the data.
@@ -136,16 +138,12 @@ def launch_class_path(java: str, spark_home: str, *, environ: Mapping[str, str])
     version = ".".join(scala.removeprefix("scala-library-").split(".")[:2])
     command = [java, "-cp", str(Path(spark_home) / "jars" / "*"), "org.apache.spark.launcher.Main"]
     try:
-        done = subprocess.run(
+        done = ask(
             [*command, "org.apache.spark.deploy.SparkSubmit", "--version"],
-            env={**environ, "SPARK_HOME": spark_home, "SPARK_SCALA_VERSION": version},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_LAUNCHER_SECONDS,
-            check=True,
+            timeout_seconds=_LAUNCHER_SECONDS,
+            environ={**environ, "SPARK_HOME": spark_home, "SPARK_SCALA_VERSION": version},
         )
+        done.check_returncode()
     except (OSError, subprocess.SubprocessError) as error:
         _LOG.debug("no class archive: Spark's launcher does not answer (%s)", error)
         return None

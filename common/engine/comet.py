@@ -98,7 +98,7 @@ def prepare_comet(
         return decision, {}
     if isinstance(executors, str):
         return plain_decision(decision, executors), {}
-    java = java or str(Path(check_java().home) / "bin" / "java")
+    java = java or check_java().program
     fetched = (fetch or fetch_jar)(comet.jar, java=java, spark_home=spark_home)
     if fetched.path and "," in str(fetched.path.resolve()):  # Spark would take it for two
         fetched = Fetched(None, f"the folder of {fetched.path} has a comma in its name")

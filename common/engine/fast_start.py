@@ -13,13 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pyspark
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from common.engine.class_archive import Archive, find_archive, keep_recording, launch_class_path
 from common.engine.handle import Addition
-from common.engine.java import check_java
+from common.engine.java import check_java, spark_home
 from common.tuning.decision import Decision
 
 REQUIRES = frozenset({"classic"})
@@ -42,15 +41,14 @@ def fast_start(decision: Decision, *, given: str = "") -> Addition:
     Raises:
         JavaError: Java is missing or too old.
     """
-    java_home = check_java(os.environ).home
-    spark_home = os.environ.get("SPARK_HOME") or str(Path(pyspark.__file__).parent)
-    archive = None if _SHARING.search(given) else find_archive(java_home, spark_home)
+    java = check_java(os.environ)
+    archive = None if _SHARING.search(given) else find_archive(java.home, str(spark_home(os.environ)))
     options = _short(decision, given=given)
     if archive is None:
         return Addition(java_options=options)
     return Addition(
         java_options=(*options, *archive.options()),
-        opened=lambda spark: _keep(archive, spark, java=str(Path(java_home) / "bin" / "java")),
+        opened=lambda spark: _keep(archive, spark, java=java.program),
     )
 
 
@@ -106,12 +104,11 @@ def submitted_start(decision: Decision | None, *, given: str, archive_for: Path 
     options = _short(decision, given=given)
     if archive_for is None or _SHARING.search(given):
         return SubmittedStart(options)
-    java_home = check_java(os.environ).home
-    archive = find_archive(java_home, str(archive_for))
+    java = check_java(os.environ)
+    archive = find_archive(java.home, str(archive_for))
     if archive is None:
         return SubmittedStart(options)
-    java = str(Path(java_home) / "bin" / "java")
-    return SubmittedStart((*options, *archive.options()), archive, java, str(archive_for))
+    return SubmittedStart((*options, *archive.options()), archive, java.program, str(archive_for))
 
 
 def _keep(archive: Archive, spark: SparkSession, *, java: str) -> None:

@@ -32,6 +32,11 @@ class JavaVersion:
     text: str
     home: str
 
+    @property
+    def program(self) -> str:
+        """The java itself."""
+        return str(Path(self.home) / "bin" / "java")
+
 
 def check_java(environ: Mapping[str, str] = os.environ) -> JavaVersion:
     """The Java that Spark's launcher will use, without starting it when its release file tells the version.
@@ -120,6 +125,14 @@ def check_spark_home(environ: Mapping[str, str] = os.environ) -> str:
     return imported
 
 
+def spark_home(environ: Mapping[str, str]) -> Path:
+    """The folder of the Spark that will run: SPARK_HOME, else the installed pyspark."""
+    if environ.get("SPARK_HOME"):
+        return Path(environ["SPARK_HOME"])
+    spec = importlib.util.find_spec("pyspark")
+    return Path(spec.origin).parent if spec and spec.origin else Path()
+
+
 def _spark_version(home: Path) -> str | None:
     """The version of the Spark in this folder, from its RELEASE file or the name of its core jar."""
     try:
@@ -135,17 +148,22 @@ def _spark_version(home: Path) -> str | None:
 
 def _imported_version() -> str | None:
     """The version of the pyspark that an import would find, without importing it."""
+    text = pyspark_source("version.py")
+    found = re.search(r"__version__[^=]*= *[\"']([^\"']+)[\"']", text) if text is not None else None
+    return found[1] if found else None
+
+
+def pyspark_source(*parts: str) -> str | None:
+    """A file of the pyspark that an import would find, without importing it; None when there is none."""
     spec = importlib.util.find_spec("pyspark")
     # Through the loader: under spark-submit pyspark is imported from a zip.
     get_data = getattr(spec.loader, "get_data", None) if spec else None
     if spec is None or spec.origin is None or get_data is None:
         return None
     try:
-        text = get_data(str(Path(spec.origin).with_name("version.py"))).decode("utf-8")
+        return str(get_data(str(Path(spec.origin).parent.joinpath(*parts))), "utf-8")
     except OSError:
         return None
-    found = re.search(r"__version__[^=]*= *[\"']([^\"']+)[\"']", text)
-    return found[1] if found else None
 
 
 def _minor(version: str) -> str:

@@ -148,6 +148,7 @@ def _key_table(
 
 
 def _counted(tables: Sequence[pa.Table], columns: tuple[str, ...]) -> KeySample | None:
+    import numpy as np
     import pyarrow as pa
 
     try:
@@ -157,17 +158,16 @@ def _counted(tables: Sequence[pa.Table], columns: tuple[str, ...]) -> KeySample 
         return None
     if not whole.num_rows:
         return None
-    ordered = counted.sort_by([("count_all", "descending")]).slice(0, 1)
-    first = ordered.to_pylist()[0]
-    sizes = [int(row["count_all"]) for row in counted.select(["count_all"]).to_pylist()]
+    first = counted.sort_by([("count_all", "descending")]).slice(0, 1).to_pylist()[0]
+    sizes = np.sort(counted["count_all"].to_numpy())[::-1]
     return KeySample(
         columns,
         whole.num_rows,
         counted.num_rows,
         _key_text([first[f"k{at}"] for at in range(len(columns))]),
         first["count_all"] / whole.num_rows,
-        tuple(sorted(sizes, reverse=True)[:_SIZES_KEPT]),
-        sum(size == 1 for size in sizes),
+        tuple(sizes[:_SIZES_KEPT].tolist()),
+        int((sizes == 1).sum()),
         (whole.num_rows - whole.drop_null().num_rows) / whole.num_rows,
     )
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 TIMEOUT_SECONDS = 10.0
 
 
 def ask(
-    command: Sequence[str], *, timeout_seconds: float = TIMEOUT_SECONDS
+    command: Sequence[str],
+    *,
+    timeout_seconds: float = TIMEOUT_SECONDS,
+    environ: Mapping[str, str] | None = None,
 ) -> subprocess.CompletedProcess[str]:
-    """Run the command to its end, whatever its exit code.
+    """Run the command to its end, whatever its exit code, in this process's environment or another.
 
     Raises:
         OSError: it cannot be run.
@@ -19,6 +22,7 @@ def ask(
     """
     return subprocess.run(
         command,
+        env=environ,
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

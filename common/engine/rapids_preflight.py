@@ -5,7 +5,6 @@ A GPU's absence is no error: the run goes on on the CPU, with the same answer, a
 
 from __future__ import annotations
 
-import importlib.util
 import re
 import shutil
 import subprocess
@@ -13,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from common.engine.java import check_spark_home
+from common.engine.java import check_spark_home, spark_home
 from common.engine.programs import ask
 from common.settings.profiles import Profile
 from common.settings.rapids import (
@@ -111,14 +110,6 @@ def prepare_rapids(
         jars_folder=jars,
     )
     return Readiness(complete, tuple(missing), tuple(rapids_warnings(profile)))
-
-
-def spark_home(environ: Mapping[str, str]) -> Path:
-    """The folder of the Spark that will run: SPARK_HOME, else the installed pyspark."""
-    if environ.get("SPARK_HOME"):
-        return Path(environ["SPARK_HOME"])
-    spec = importlib.util.find_spec("pyspark")
-    return Path(spec.origin).parent if spec and spec.origin else Path()
 
 
 def check_rapids(

@@ -60,8 +60,9 @@ def check_space(environ: Mapping[str, str], settings: Mapping[str, str]) -> Chec
         EngineError: there is no folder that may be written, or hardly any room in all of them.
     """
     origin, folders = scratch_folders(environ, settings)
-    problems = [problem for folder in folders if (problem := _problem(folder))]
-    usable = [folder for folder in folders if not _problem(folder)]
+    looked_at = {folder: _problem(folder) for folder in folders}
+    problems = [problem for problem in looked_at.values() if problem]
+    usable = [folder for folder, problem in looked_at.items() if problem is None]
     hint = "set SPARK_LOCAL_DIRS to a folder on a disk with room (on a cluster its own settings name it)"
     if not usable:
         got = "; ".join(problems) or "none"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import re
 import shutil
@@ -13,6 +12,7 @@ from pathlib import Path
 
 from common.core.errors import InstallationError
 from common.engine.checked import Checked
+from common.engine.java import pyspark_source
 from common.engine.programs import said_by
 
 _OURS = f"{sys.version_info[0]}.{sys.version_info[1]}"
@@ -189,13 +189,5 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 def _least_versions() -> dict[str, str]:
     """What the PySpark that an import would find asks for, read from its source and not imported."""
-    spec = importlib.util.find_spec("pyspark")
-    # Through the loader: under spark-submit pyspark is imported from a zip.
-    get_data = getattr(spec.loader, "get_data", None) if spec else None
-    if spec is None or spec.origin is None or get_data is None:
-        return dict(_LEAST)
-    try:
-        text = get_data(str(Path(spec.origin).parent / "sql" / "pandas" / "utils.py")).decode("utf-8")
-    except OSError:
-        return dict(_LEAST)
+    text = pyspark_source("sql", "pandas", "utils.py") or ""
     return _LEAST | dict(re.findall(r'minimum_(pandas|pyarrow)_version = "([\d.]+)"', text))

@@ -11,6 +11,7 @@ import pyspark
 
 from common.core.units import parse_bytes
 from common.engine.comet import prepare_comet
+from common.engine.java import spark_home
 from common.engine.listing import Listing
 from common.engine.machine import read_machine
 from common.settings.profiles import Profile, load_profile
@@ -81,7 +82,7 @@ def choose_accelerator(
     decision, settings = prepare_comet(
         asked,
         _facts(profile, inputs, overrides=overrides, cluster=cluster),
-        spark_home=environ.get("SPARK_HOME") or str(Path(pyspark.__file__).parent),
+        spark_home=str(spark_home(environ)),
         jars=profile.value("spark.jars"),
         files=[file.path for listing in listings if is_local_parquet(listing) for file in listing.files],
         executors=share_executor(profile, master=cluster.master) if cluster else None,

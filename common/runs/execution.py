@@ -46,7 +46,7 @@ def run_job(job: Job[Any], argv: Sequence[str] | None = None) -> int:
             command = _understand(job, arguments)
             if command is None:
                 return int(ExitCode.OK)
-            _configure_logs(command.settings)
+            configure_job_logs(command.settings)
             record = RunRecord.start(job.name, runs_dir=command.settings.runs_dir, arguments=arguments)
         except SuiteError as error:
             console.say(f"ERROR: {error}")
@@ -67,7 +67,8 @@ def _understand(job: Job[Any], arguments: Sequence[str]) -> Command | None:
     )
 
 
-def _configure_logs(settings: JobSettings) -> None:
+def configure_job_logs(settings: JobSettings) -> None:
+    """The log as the job's flags have it."""
     verbosity = 1 if settings.verbose or settings.debug else -1 if settings.quiet else 0
     configure_logs(format=settings.log_format, verbosity=verbosity)
 

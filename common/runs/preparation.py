@@ -33,12 +33,21 @@ def checked_profile(settings: JobSettings, site: Site, *, folder: Path) -> Profi
     profile = load_profile(site.profile, folder=folder, overrides=overrides)
     if profile.accelerator == "rapids" and site.name == "local":
         profile = _with_rapids(profile, folder=folder, overrides=overrides)
+    check_keys(profile)
+    return profile
+
+
+def check_keys(profile: Profile) -> None:
+    """Check the settings one by one and together against the registry; say what is only doubtful.
+
+    Raises:
+        ConfigurationError: a key or a value that stops Spark, or a typing error; SeveralErrors for more.
+    """
     findings = check_profile(profile, late=False)
     raise_errors(findings)
     for finding in findings:
         level = logging.WARNING if finding.severity == "warning" else logging.DEBUG
         _LOG.log(level, "%s", finding.line())
-    return profile
 
 
 def _with_rapids(profile: Profile, *, folder: Path, overrides: Mapping[str, str]) -> Profile:

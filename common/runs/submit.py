@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import sys
 import tempfile
@@ -12,17 +11,16 @@ from pathlib import Path
 
 from common.core import console
 from common.core.errors import ConfigurationError, ExitCode, UsageError
-from common.core.logs import configure_logs
 from common.engine.rapids_preflight import cpu_sentence, prepare_rapids
 from common.runs.child import run_child
+from common.runs.execution import configure_job_logs
 from common.runs.job_file import JobFile, find_job
+from common.runs.preparation import check_keys
 from common.runs.submission_package import submission_package
 from common.runs.submit_process import find_spark_submit, submit_environment, write_privately
 from common.runs.submit_session import SubmittedSession, submitted_session
 from common.settings.command_line import Command
-from common.settings.conf_audit import check_profile
-from common.settings.findings import raise_errors
-from common.settings.job import JobSettings, pairs
+from common.settings.job import pairs
 from common.settings.profiles import Profile, Setting, conf_folder, load_profile, log_config
 from common.settings.submission import (
     PROPERTIES_FILE,
@@ -32,8 +30,6 @@ from common.settings.submission import (
     resolve_master,
 )
 from common.settings.submit_options import SubmitOptions, parse_submit
-
-_LOG = logging.getLogger("saltpan.run")
 
 
 def submit_job(words: Sequence[str]) -> int:
@@ -54,7 +50,7 @@ def submit_job(words: Sequence[str]) -> int:
     if command is None:
         return ExitCode.OK
     _check_origins(command, options)
-    _configure_logs(command.settings)
+    configure_job_logs(command.settings)
     environ = dict(os.environ)
     folder = conf_folder(options.conf_dir or command.settings.conf_dir, environ=environ)
     session = _session(job, command, options, folder=folder, environ=environ)
@@ -70,11 +66,6 @@ def submit_job(words: Sequence[str]) -> int:
         code = run_child(submission.command, environ=environ)
     session.start.ended(code, environ=environ)
     return code
-
-
-def _configure_logs(settings: JobSettings) -> None:
-    verbosity = 1 if settings.verbose or settings.debug else -1 if settings.quiet else 0
-    configure_logs(format=settings.log_format, verbosity=verbosity)
 
 
 def _check_origins(command: Command, options: SubmitOptions) -> None:
@@ -113,7 +104,7 @@ def _session(
     profile = load_profile(next(iter(asked), "local"), folder=folder, overrides=overrides)
     if profile.accelerator == "rapids":
         profile = _with_rapids(profile, options, folder=folder, environ=environ, overrides=overrides)
-    _check_keys(profile)
+    check_keys(profile)
     master = resolve_master(profile, flag=options.master, environ=environ) or ""
     check_submission(profile, master=master, deploy_mode=options.deploy_mode, job_file=str(job.path))
     session = submitted_session(
@@ -127,18 +118,6 @@ def _session(
         dry_run=options.dry_run,
     )
     return replace(session, profile=_with_driver_python(session.profile, options))
-
-
-def _check_keys(profile: Profile) -> None:
-    """Check the settings one by one and together, as before a session of our own.
-
-    Raises:
-        ConfigurationError: a key or a value that stops Spark, or a typing error; SeveralErrors for more.
-    """
-    findings = check_profile(profile, late=False)
-    raise_errors(findings)
-    for finding in findings:
-        _LOG.log(logging.WARNING if finding.severity == "warning" else logging.DEBUG, "%s", finding.line())
 
 
 def _with_driver_python(profile: Profile, options: SubmitOptions) -> Profile:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from common.core.errors import ConfigurationError, InstallationError
 from common.engine.installation import prepare_gateway, prepare_installation
-from common.engine.rapids_preflight import spark_home
+from common.engine.java import spark_home
 from common.engine.worker_python import check_worker_python
 from common.settings.submission import Submission
 from common.settings.submit_options import SubmitOptions
@@ -25,13 +25,16 @@ def submit_environment(
     master = submission.command[submission.command.index("--master") + 1]
     if master.startswith("yarn"):
         _check_hadoop(environ)
-    local = options.deploy_mode == "client" and master.startswith("local")
-    (prepare_installation if local else prepare_gateway)(environ)
-    new = {"SPARK_HOME": str(spark_home(environ))}
-    if options.deploy_mode == "client":
-        here = master.startswith(_HERE)
+    in_client = options.deploy_mode == "client"
+    here = in_client and master.startswith(_HERE)
+    if here and master.startswith("local"):
+        prepare_installation(environ)
+    else:
+        prepare_gateway(environ)
         if here:
             check_worker_python(environ)
+    new = {"SPARK_HOME": str(spark_home(environ))}
+    if in_client:
         new |= {
             "PYSPARK_DRIVER_PYTHON": sys.executable,
             "PYSPARK_PYTHON": sys.executable if here else "python3",

@@ -14,9 +14,9 @@ from pathlib import Path
 from common.core.errors import SuiteError
 from common.engine.comet import COMET_ENVIRON
 from common.engine.fast_start import SubmittedStart, submitted_start
+from common.engine.java import spark_home
 from common.engine.listing import Listing, list_input
 from common.engine.machine import read_machine
-from common.engine.rapids_preflight import spark_home
 from common.runs.accelerator_choice import Acceleration, Cluster, asked_for, choose_accelerator, sized
 from common.runs.submit_decisions import handed_over
 from common.settings.accelerators import accelerator

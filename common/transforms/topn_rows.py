@@ -20,7 +20,7 @@ Nulls = Literal["last", "first", "drop"]
 Nan = Literal["largest", "drop"]
 
 _ALIAS = re.compile(r"\bas\s+(?:`((?:[^`]|``)+)`|(\w+))\s*$", re.IGNORECASE)
-DEFAULT_SCORE_NAME = "score"
+_DEFAULT_SCORE_NAME = "score"
 # Functions whose value depends on chance, or on the order in which rows happen to come.
 _UNSTEADY = re.compile(
     r"\b(rand|randn|random|randstr|uniform|uuid|shuffle|monotonically_increasing_id|spark_partition_id"
@@ -116,7 +116,7 @@ def score_names(spec: TopN, *, available: Sequence[str]) -> tuple[str, ...]:
     for number, score in enumerate((spec.score, *(score for score, _ in spec.then_by))):
         plain = _plain_name(score, available=available)
         if plain is None:
-            names.append(_alias(score) or default_score_name(number))
+            names.append(_alias(score) or _default_score_name(number))
         else:
             names.append(match(plain, available=available) or plain)
     return tuple(names)
@@ -179,7 +179,7 @@ def _aggregated(df: DataFrame, spec: TopN, asked: Sequence[str]) -> tuple[DataFr
     keys = resolve(spec.group_by, available=df.columns, where="the input")
     names: list[str] = []
     for score in asked:
-        name = _alias(score) or default_score_name(len(names))
+        name = _alias(score) or _default_score_name(len(names))
         _refuse_name(name, taken=[*keys, *names])
         names.append(name)
     aggregates = [F.expr(score).alias(name) for score, name in zip(asked, names, strict=True)]
@@ -192,7 +192,7 @@ def _scored(df: DataFrame, asked: Sequence[str]) -> tuple[DataFrame, list[str]]:
     for score in asked:
         name = _score_column(score, available=available)
         if name is None:
-            name = _alias(score) or default_score_name(len(names))
+            name = _alias(score) or _default_score_name(len(names))
             _refuse_name(name, taken=df.columns)
             df = df.withColumn(name, F.expr(score))
         elif name in names:
@@ -202,9 +202,9 @@ def _scored(df: DataFrame, asked: Sequence[str]) -> tuple[DataFrame, list[str]]:
     return df, names
 
 
-def default_score_name(number: int) -> str:
+def _default_score_name(number: int) -> str:
     """What an expression without a name is called: score, score2, score3, …"""
-    return DEFAULT_SCORE_NAME if number == 0 else f"{DEFAULT_SCORE_NAME}{number + 1}"
+    return _DEFAULT_SCORE_NAME if number == 0 else f"{_DEFAULT_SCORE_NAME}{number + 1}"
 
 
 def _refuse_name(name: str, *, taken: Sequence[str]) -> None:

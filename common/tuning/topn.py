@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 from common.core.errors import StrategyError
 from common.tuning.decision import Decision
 from common.tuning.facts import Facts, InputFacts
-from common.tuning.pruning import COLUMNAR, WORTHWHILE_ROWS, expected_pruning, score_bytes_ratio
+from common.tuning.pruning import COLUMNAR, WORTHWHILE_ROWS, Pruning, expected_pruning, score_bytes_ratio
 
 Strategy = Literal["auto", "sort", "window", "prune", "aggregate", "heap"]
 
@@ -23,6 +24,8 @@ _GROUP_LIMITED_N = 1_000
 _MANY_CORES = 4
 _FEW_NULLS_RATIO = 0.01
 _MANY_GROUPS = 50_000
+# The sample for bounds where nothing tells a better one.
+_USUAL_RATE = 64
 
 
 @dataclass(frozen=True)
@@ -60,15 +63,22 @@ def plan_top_n(strategy: Strategy, question: Question, facts: Facts, *, name: st
     """
     known = facts.inputs[name]
     _refuse_wrong(strategy, question, facts)
-    against = {"prune": _why_not_prune(question, facts, known), "sort": _why_not_sort(question)}
+    pruning = _pruning(question, known)
+    against = {"prune": _why_not_prune(question, facts, known, pruning), "sort": _why_not_sort(question)}
     forced = strategy != "auto"
     choice = strategy if forced else next((it for it in against if not against[it]), "window")
     salts = _salts(question, facts, known) if choice == "window" else None
-    reasons = {"sort": _sort, "window": _window, "prune": _prune, "aggregate": _aggregate, "heap": _heap}
+    reasons: dict[str, Callable[[Question, InputFacts], str]] = {
+        "sort": _sort,
+        "window": _window,
+        "prune": partial(_prune, pruning=pruning),
+        "aggregate": _aggregate,
+        "heap": _heap,
+    }
     reason = reasons[choice](question, known) + (f", in {salts} parts first" if salts else "")
     evidence = {**_evidence(question, known), "salts": salts}
     if choice == "prune":
-        evidence |= _rates(question, known)
+        evidence |= _rates(known, pruning)
     return Decision(
         choice,
         f"as asked; {reason}" if forced else reason,
@@ -124,7 +134,17 @@ def _why_not_sort(question: Question) -> str | None:
     return f"it keeps exactly N rows, and ties are `{question.ties}`" if question.ties != "first" else None
 
 
-def _why_not_prune(question: Question, facts: Facts, known: InputFacts) -> str | None:
+def _pruning(question: Question, known: InputFacts) -> Pruning | None:
+    """What bounds of partitions are expected to save; None where too little is known."""
+    rows, sample = known.about_row_count, known.sample
+    if not question.partition_by or rows is None or sample is None or not sample.row_count:
+        return None
+    return expected_pruning(question.n, row_count=rows, sample=sample)
+
+
+def _why_not_prune(
+    question: Question, facts: Facts, known: InputFacts, pruning: Pruning | None
+) -> str | None:
     """Why two passes would not be quicker than one; None when they would."""
     if question.group_by:
         return "groups would be computed twice"
@@ -136,16 +156,13 @@ def _why_not_prune(question: Question, facts: Facts, known: InputFacts) -> str |
     if rows < WORTHWHILE_ROWS:
         return f"{rows:,} rows are ranked sooner than a bound is found"
     return (
-        _why_not_by_partition(question, known, rows)
-        if question.partition_by
-        else _why_not_globally(question, facts, known)
+        _why_not_by_partition(pruning) if question.partition_by else _why_not_globally(question, facts, known)
     )
 
 
-def _why_not_by_partition(question: Question, known: InputFacts, rows: int) -> str | None:
-    if known.sample is None or not known.sample.row_count:
+def _why_not_by_partition(pruning: Pruning | None) -> str | None:
+    if pruning is None:
         return "nothing cheap tells how the rows spread"
-    pruning = expected_pruning(question.n, row_count=rows, sample=known.sample)
     if pruning.is_worthwhile:
         return None
     groups = f"most of about {pruning.group_count:,} groups are too small"
@@ -184,18 +201,18 @@ def _window(question: Question, known: InputFacts) -> str:
     return f"{reason}; {spread}, {largest}{skew}"
 
 
-def _prune(question: Question, known: InputFacts) -> str:
-    what, rows, sample = _what(question, known), known.about_row_count, known.sample
+def _prune(question: Question, known: InputFacts, *, pruning: Pruning | None) -> str:
+    what = _what(question, known)
     if not question.partition_by:
         ratio = score_bytes_ratio(question.score, columns=question.columns, facts=known)
         share = "" if ratio is None else f" ({ratio:.0%} of the bytes)"
         return f"one ranking of {what}: the score alone{share} gives the bound for a second pass"
     within = f"best {question.n:,} of {what} within {', '.join(question.partition_by)}"
-    if rows is None or sample is None or not sample.row_count:
-        return f"{within}: 1 row in {_one_in(question, known)} gives bounds for a second pass"
-    expected = expected_pruning(question.n, row_count=rows, sample=sample)
-    groups = f"about {expected.group_count:,} groups, the largest with {sample.largest_ratio:.1%}"
-    bounds = f"bounds from 1 row in {expected.one_in} leave about {expected.left_ratio:.1%} of the rows"
+    if pruning is None or known.sample is None:
+        return f"{within}: 1 row in {_USUAL_RATE} gives bounds for a second pass"
+    largest = known.sample.largest_ratio
+    groups = f"about {pruning.group_count:,} groups, the largest with {largest:.1%}"
+    bounds = f"bounds from 1 row in {pruning.one_in} leave about {pruning.left_ratio:.1%} of the rows"
     return f"{within}: {groups}; {bounds} to be ranked"
 
 
@@ -209,22 +226,15 @@ def _heap(question: Question, known: InputFacts) -> str:
     return f"{_rows_text(known)} go through Python, each task keeps {question.n:,} per partition in a heap"
 
 
-def _one_in(question: Question, known: InputFacts) -> int:
-    """The best rate for what is known; otherwise one that suits most."""
-    rows, sample = known.about_row_count, known.sample
-    if rows is None or sample is None or not sample.row_count:
-        return 64
-    return expected_pruning(question.n, row_count=rows, sample=sample).one_in
-
-
-def _rates(question: Question, known: InputFacts) -> dict[str, Any]:
+def _rates(known: InputFacts, pruning: Pruning | None) -> dict[str, Any]:
     """How the bounds are taken; what is not known is taken for the worse."""
-    rates: dict[str, Any] = {"one_in": _one_in(question, known)}
-    rows, sample = known.about_row_count, known.sample
-    if rows is not None and sample is not None and sample.row_count:
-        rates["null_keys"] = sample.null_ratio > _FEW_NULLS_RATIO
-        rates["many_groups"] = sample.groups_among(rows) > _MANY_GROUPS
-    return rates
+    if pruning is None or known.sample is None:
+        return {"one_in": _USUAL_RATE}
+    return {
+        "one_in": pruning.one_in,
+        "null_keys": known.sample.null_ratio > _FEW_NULLS_RATIO,
+        "many_groups": pruning.group_count > _MANY_GROUPS,
+    }
 
 
 def _guidelines(choice: str, question: Question) -> tuple[str, ...]:

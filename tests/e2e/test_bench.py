@@ -13,7 +13,6 @@ import pytest
 from bench.topn_answers import Answers
 from bench.topn_sides import Measurement
 from tests.e2e.conftest import ROOT, Shell
-from tests.e2e.test_comet import jar  # noqa: F401  a fixture
 
 Bench = Callable[..., tuple[Mapping[str, Any], str]]
 
@@ -57,7 +56,7 @@ def test_topn_compares_all_ways_to_the_same_answer(bench: Bench) -> None:
     assert "11 answers compared: all equal" in out
 
 
-def test_engines_measures_the_three_kinds_of_work(bench: Bench, jar: Path) -> None:  # noqa: F811
+def test_engines_measures_the_three_kinds_of_work(bench: Bench, comet_jar: Path) -> None:
     kept, _ = bench("engines")
     assert set(kept["ratios"]) == {"group by", "window", "join"}
     for side in ("spark", "comet"):

@@ -18,12 +18,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from common.engine.comet import comet_settings
-from common.engine.jars import fetch_jar
-from common.engine.java import check_java
 from common.engine.machine import read_machine
 from common.settings.accelerators import accelerator
 from common.settings.profiles import load_profile
-from common.tuning.accelerator import RunFacts, plan_accelerator
+from common.tuning.accelerator import RunFacts
 from tests.e2e.conftest import Ended
 
 Run = Callable[..., Ended]
@@ -116,33 +114,18 @@ def profile(name: str) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def jar() -> Path:
-    import pyspark
-
-    facts = RunFacts("local", pyspark.__version__, read_machine())
-    decision = plan_accelerator("comet", facts, comet=COMET)
-    if decision.choice != "comet":
-        pytest.skip(f"Comet cannot run here: {decision.reason}")
-    java = str(Path(check_java().home, "bin", "java"))
-    fetched = fetch_jar(COMET.jar, java=java, spark_home=str(Path(pyspark.__file__).parent))
-    if fetched.path is None:
-        pytest.skip(f"Comet's jar cannot be had: {fetched.problem}")
-    return fetched.path
-
-
-@pytest.fixture(scope="module")
 def probe(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Probe:
     return Probe(data, tmp_path_factory.mktemp("probes"))
 
 
 @pytest.fixture(scope="module")
-def plain(probe: Probe, jar: Path) -> dict[str, Any]:
+def plain(probe: Probe, comet_jar: Path) -> dict[str, Any]:
     return probe("plain", profile("local"))
 
 
 @pytest.fixture(scope="module")
-def comet(probe: Probe, jar: Path) -> dict[str, Any]:
-    settings = comet_settings(RunFacts("local", "4.1.3", read_machine()), jar=jar)
+def comet(probe: Probe, comet_jar: Path) -> dict[str, Any]:
+    settings = comet_settings(RunFacts("local", "4.1.3", read_machine()), jar=comet_jar)
     assert settings is not None
     return probe("comet", {**profile("local+comet"), **settings})
 
@@ -182,14 +165,14 @@ def test_the_difference_lasts(plain: dict[str, Any], comet: dict[str, Any], name
     assert differs or (name in BY_JAVA and int(comet["java"]) >= 19)
 
 
-def test_without_its_shuffle_manager_it_is_not_active(probe: Probe, jar: Path, tmp_path: Path) -> None:
-    settings = comet_settings(RunFacts("local", "4.1.3", read_machine()), jar=jar)
+def test_without_its_shuffle_manager_it_is_not_active(probe: Probe, comet_jar: Path, tmp_path: Path) -> None:
+    settings = comet_settings(RunFacts("local", "4.1.3", read_machine()), jar=comet_jar)
     assert settings is not None
     asked = {**profile("local+comet"), **settings, "spark.shuffle.manager": "sort"}
     assert replace(probe, data=tmp_path)("sort", asked) == {"active": False}
 
 
-@pytest.mark.usefixtures("jar")
+@pytest.mark.usefixtures("comet_jar")
 def test_what_fails_inside_comet_is_done_on_plain_spark(saltpan: Run, tmp_path: Path) -> None:
     """Text that is not UTF-8: Comet's scan refuses it, Spark passes it through."""
     rows = pa.table({"t": pa.array([b"\xff\xfe", b"ok"], pa.binary()), "v": [2, 1]})

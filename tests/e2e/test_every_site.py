@@ -9,7 +9,6 @@ import duckdb
 import pytest
 
 from tests.e2e.conftest import FLIGHTS, ROOT, Ended
-from tests.e2e.test_comet import jar  # noqa: F401  a fixture
 from tests.e2e.test_connect import remote, server  # noqa: F401  fixtures
 from tests.e2e.test_submit import LOOPBACK, QUICK, SMALL, master, saltpan_submit  # noqa: F401  fixtures
 
@@ -29,7 +28,7 @@ def expected_rows() -> list[tuple[str, int]]:
         return sorted((str(origin), int(delay)) for origin, delay in connection.execute(query).fetchall())
 
 
-@pytest.mark.usefixtures("jar")
+@pytest.mark.usefixtures("comet_jar")
 def test_one_answer_everywhere(
     saltpan: Run,
     submit: Run,

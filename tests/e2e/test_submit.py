@@ -22,7 +22,6 @@ import pytest
 from common.core.errors import ConfigurationError
 from common.runs.submit import submit_job
 from tests.e2e.conftest import BIN, FLIGHTS, ROOT, Ended, Shell
-from tests.e2e.test_comet import jar as comet_jar  # noqa: F401  a fixture
 from tests.e2e.test_own_job import LONG_FLIGHTS, ON_WORKERS, SLOW
 from tests.e2e.test_topn_job import ASKED, TOP_DESTINATIONS, destinations
 

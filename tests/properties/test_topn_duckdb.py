@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from functools import partial
 from typing import Any
@@ -17,7 +16,7 @@ from common.transforms.topn import window_top_n
 from common.transforms.topn_aggregate import aggregate_top_n
 from common.transforms.topn_prune import prune_top_n
 from common.transforms.topn_rows import TopN
-from tests.frames import frame, rows_of
+from tests.frames import frame, rows_of, shown
 
 FUNCTIONS = {"first": "row_number", "all": "rank", "dense": "dense_rank"}
 VALUES = [None, float("nan"), float("-inf"), -1.5, 0.0, 1.5, 2.0]
@@ -50,11 +49,11 @@ def by_duckdb(rows: list[tuple[Any, ...]], spec: TopN) -> Counter[tuple[Any, ...
         FROM asked QUALIFY place <= {spec.n}"""
     with duckdb.connect() as connection:
         connection.register("asked", table)
-        return Counter(map(shown, connection.execute(query).fetchall()))
+        return Counter(map(comparable, connection.execute(query).fetchall()))
 
 
-def shown(row: tuple[Any, ...]) -> tuple[Any, ...]:
-    return tuple("NaN" if isinstance(value, float) and math.isnan(value) else value for value in row)
+def comparable(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(map(shown, row))
 
 
 @settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -66,4 +65,4 @@ def test_every_strategy_equals_duckdb(
     expected = by_duckdb(rows, spec)
     able = [window_top_n, partial(window_top_n, salts=2), partial(prune_top_n, one_in=one_in)]
     for strategy in [*able, *([aggregate_top_n] if spec.ties == "first" else [])]:
-        assert Counter(map(shown, rows_of(strategy(df, spec)))) == expected, strategy
+        assert Counter(map(comparable, rows_of(strategy(df, spec)))) == expected, strategy

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 from collections import Counter
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -19,7 +18,7 @@ from common.transforms.topn import sort_top_n, window_top_n
 from common.transforms.topn_aggregate import aggregate_top_n
 from common.transforms.topn_prune import prune_top_n
 from common.transforms.topn_rows import TopN, score_names
-from tests.frames import frame, no_actions, rows_of
+from tests.frames import frame, no_actions, rows_of, shown
 
 Strategy = Callable[[DataFrame, TopN], DataFrame]
 
@@ -39,10 +38,6 @@ def top(strategy: Strategy, df: DataFrame, **spec: object) -> list[tuple[object,
     with nullcontext() if strategy is heap_top_n else no_actions():
         answer = strategy(df, TopN(**spec))  # type: ignore[arg-type]
     return rows_of(answer)
-
-
-def shown(value: object) -> object:
-    return "NaN" if isinstance(value, float) and math.isnan(value) else value
 
 
 @BOTH

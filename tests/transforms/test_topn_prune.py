@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -18,15 +17,11 @@ from common.transforms.topn import sort_top_n, window_top_n
 from common.transforms.topn_aggregate import aggregate_top_n
 from common.transforms.topn_prune import prune_top_n
 from common.transforms.topn_rows import TopN
-from tests.frames import frame, no_actions, rows_of
+from tests.frames import frame, no_actions, rows_of, shown
 
 Strategy = Callable[[DataFrame, TopN], DataFrame]
 NAN = float("nan")
 PRUNED = [partial(prune_top_n, one_in=one_in) for one_in in (1, 2, 7)]
-
-
-def shown(value: object) -> object:
-    return "NaN" if isinstance(value, float) and math.isnan(value) else value
 
 
 @pytest.mark.parametrize("strategy", [sort_top_n, window_top_n, heap_top_n, aggregate_top_n, *PRUNED])

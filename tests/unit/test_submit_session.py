@@ -17,7 +17,7 @@ import pytest
 from common.core.errors import ConfigurationError
 from common.engine import class_archive, comet, fast_start
 from common.engine.jars import Fetched
-from common.engine.rapids_preflight import spark_home
+from common.engine.java import spark_home
 from common.runs import accelerator_choice, submit_session
 from common.runs.acceleration import note_submitted
 from common.runs.submit import submit_job
