@@ -9,6 +9,7 @@ import pytest
 
 FOLDERS = ("unit", "transforms", "properties", "plans", "e2e", "architecture")
 SPARK_FOLDERS = ("transforms", "properties", "plans", "e2e")
+LOCAL_RULE = "org.apache.spark.sql.catalyst.optimizer.ConvertToLocalRelation"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -69,17 +70,20 @@ def spark(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReque
     from pyspark.sql import SparkSession
 
     from common.engine.comet import is_active
+    from common.engine.local_session import worker_python
 
     scratch: Path = tmp_path_factory.mktemp("spark")
     engine = request.config.getoption("--engine")
     comet = comet_settings(request.getfixturevalue("comet_jar")) if engine == "comet" else {}
-    session = (
+    builder = (
         SparkSession.builder.master("local[2]")
         .appName("saltpan-tests")
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.shuffle.partitions", "3")
         .config("spark.default.parallelism", "3")
+        # Else the optimizer computes on literal rows by itself, and the plan under test never runs.
+        .config("spark.sql.optimizer.excludedRules", LOCAL_RULE)
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.warehouse.dir", str(scratch / "warehouse"))
         .config(
@@ -87,8 +91,9 @@ def spark(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReque
         )
         .config("spark.driver.memory", "2g")
         .config(map=comet)
-        .getOrCreate()
     )
+    with worker_python(""):
+        session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     assert is_active(session) == (engine == "comet")
     yield session

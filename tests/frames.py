@@ -8,7 +8,10 @@ from contextlib import contextmanager
 from typing import Any
 from unittest.mock import PropertyMock, patch
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
 
 _ACTIONS = (
     "checkpoint",
@@ -38,8 +41,15 @@ def frame(
     partitions: int = 1,
     flip: bool = False,
 ) -> DataFrame:
-    """The rows in exactly so many partitions; `flip` turns their order round."""
-    df = spark.createDataFrame(list(reversed(rows)) if flip else list(rows), schema)
+    """The rows in exactly so many partitions; `flip` turns their order round.
+
+    They go over as Arrow: a list of tuples would start a Python worker for every task that reads it.
+    """
+    kinds = StructType.fromDDL(schema)
+    columns = to_arrow_schema(kinds)
+    ordered = list(reversed(rows)) if flip else list(rows)
+    values = [pa.array([row[at] for row in ordered], column.type) for at, column in enumerate(columns)]
+    df = spark.createDataFrame(pa.Table.from_arrays(values, schema=columns), kinds)
     return df.coalesce(1) if partitions == 1 else df.repartition(partitions)
 
 
