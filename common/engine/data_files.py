@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from common.core.errors import (
     FileUnreadableError,
@@ -15,7 +16,7 @@ from common.engine.globs import is_hidden
 from common.engine.input_paths import Root, reading, resolve_path
 from common.engine.partitions import Partition, folders_between, parse_folder
 from common.engine.storage import FileEntry, Storage
-from common.settings.inputs import InputRequest
+from common.settings.inputs import InputRequest, SubFolders
 
 
 @dataclass(frozen=True)
@@ -51,12 +52,15 @@ class Roots:
     roots: tuple[str, ...]
     files: tuple[DataFile, ...]
     skipped: tuple[str, ...]
+    passed_over: tuple[str, ...] = ()
 
 
 @dataclass
 class _Found:
+    sub_folders: SubFolders = "refuse"
     files: list[DataFile] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
+    nested: list[str] = field(default_factory=list)
 
 
 def find_files(request: InputRequest, *, storage: Storage) -> Roots:
@@ -66,14 +70,16 @@ def find_files(request: InputRequest, *, storage: Storage) -> Roots:
         PathAbsentError, FileUnreadableError: as `resolve_path`.
         PathEmptyError, OnlyMarkersError: a path without data files, unless an empty input is allowed and
             its columns are declared.
-        FormatError: sub-folders that are neither partitions nor hidden; a hidden file by name.
+        FormatError: sub-folders that are neither partitions nor hidden, unless the request says what is
+            done with them; a hidden file by name.
     """
     files: dict[str, DataFile] = {}
     roots: list[str] = []
     skipped: list[str] = []
+    nested: list[str] = []
     repeated = False
     for path in request.paths:
-        found = _Found()
+        found = _Found(request.sub_folders)
         for root in _with_given_base(request, resolve_path(path, storage=storage)):
             roots.append(root.entry.path)
             with reading(root.entry.path):
@@ -83,9 +89,12 @@ def find_files(request: InputRequest, *, storage: Storage) -> Roots:
         repeated = repeated or any(file.path in files for file in found.files)
         files.update((file.path, file) for file in found.files)
         skipped += found.skipped
+        nested += found.nested
     ordered = tuple(files[path] for path in sorted(files))
-    once = [file.path for file in ordered] if repeated else dict.fromkeys(roots)
-    return Roots(tuple(once), ordered, tuple(sorted(set(skipped))))
+    by_name = repeated or (nested and request.sub_folders == "read")
+    once = [file.path for file in ordered] if by_name else dict.fromkeys(roots)
+    over = sorted(set(nested)) if request.sub_folders == "skip" else ()
+    return Roots(tuple(once), ordered, tuple(sorted(set(skipped))), tuple(over))
 
 
 def _with_given_base(request: InputRequest, roots: list[Root]) -> Iterator[Root]:
@@ -112,7 +121,7 @@ def _collect(root: Root, storage: Storage, found: _Found) -> None:
 def _collect_folder(folder: FileEntry, base: str, storage: Storage, found: _Found) -> None:
     _check_readable(folder, storage)
     partition = folders_between(base, folder=folder.path)
-    plain: list[str] = []
+    plain: list[FileEntry] = []
     before = len(found.files)
     for child in storage.children(folder.path):
         if is_hidden(child.name):
@@ -122,9 +131,22 @@ def _collect_folder(folder: FileEntry, base: str, storage: Storage, found: _Foun
         elif parse_folder(child.name) is not None:
             _collect_folder(child, base, storage, found)
         else:
-            plain.append(child.name)
-    if plain:
-        raise _nested(folder.path, plain, beside_files=len(found.files) > before)
+            plain.append(child)
+    if plain and found.sub_folders == "refuse":
+        names = [child.name for child in plain]
+        raise _nested(folder.path, names, beside_files=len(found.files) > before)
+    found.nested += [child.path for child in plain]
+    for child in plain if found.sub_folders == "read" else ():
+        if storage.is_local and _leads_up(child.path):
+            found.skipped.append(child.path)
+        else:
+            _collect_folder(child, base, storage, found)
+
+
+def _leads_up(path: str) -> bool:
+    """True for a link to a folder that it is in: what is below it is read already, and has no end."""
+    here, there = Path(path).parent.resolve(), Path(path).resolve()
+    return here == there or there in here.parents
 
 
 def _data_file(entry: FileEntry, partition: Partition, storage: Storage) -> DataFile:

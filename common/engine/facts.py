@@ -6,6 +6,7 @@ from collections import Counter
 
 from common.engine.csv_layout import csv_layout
 from common.engine.footers import Footers, evenly_spaced, read_footers
+from common.engine.formats import compression_of
 from common.engine.key_samples import sample_keys, sampled_facts
 from common.engine.listing import Listing, declared
 from common.engine.storage import LocalStorage
@@ -39,7 +40,14 @@ def static_facts(listing: Listing) -> InputFacts:
         schema_declared=_is_declared(listing),
         fingerprint=listing.fingerprint,
         column_bytes=_column_bytes(footers),
+        is_reachable=listing.is_local,
+        packed_files=_packed_files(listing),
     )
+
+
+def _packed_files(listing: Listing) -> tuple[str, ...]:
+    files = listing.files if listing.format == "text" else ()
+    return tuple(file.path for file in files if compression_of(file.path))
 
 
 def _column_bytes(footers: Footers | None) -> dict[str, int]:

@@ -18,6 +18,7 @@ _ENDINGS: dict[str, FileFormat] = {
 }  # fmt: skip
 _MAGIC: dict[bytes, FileFormat] = {b"PAR1": "parquet", b"ORC": "orc"}
 COMPRESSIONS = frozenset({".gz", ".bz2", ".zst", ".deflate", ".snappy", ".lz4"})
+TEXT_COMPRESSIONS = (".gz", ".bz2", ".zst")
 _ARCHIVES = frozenset({".zip", ".xz", ".7z", ".rar", ".br", ".tar", ".tgz", ".lzma", ".z"})
 _BINARY = frozenset({"parquet", "orc"})
 
@@ -79,6 +80,10 @@ def resolve_format(request: InputRequest, *, files: Sequence[FileEntry], storage
     """
     for entry in files:
         _check_packing(entry)
+    if request.encoding is not None:
+        for entry in files:
+            _check_text(entry)
+        return "text"
     chosen = _told(request, files, storage) if request.format == "auto" else request.format
     if chosen in _BINARY:
         _check_binary(files, chosen)
@@ -119,6 +124,16 @@ def _check_packing(entry: FileEntry) -> None:
             "file", entry.path, expected=f"no packing, or one of {', '.join(sorted(COMPRESSIONS))}",
             got=ending, hint="unpack it first",
         )  # fmt: skip
+
+
+def _check_text(entry: FileEntry) -> None:
+    kind = format_of_name(entry.path)
+    if kind in _BINARY:
+        hint = "name the column that holds the text with --column"
+        raise FormatError("file", entry.path, expected="a file of text", got=f"a {kind} file", hint=hint)
+    if compression_of(entry.path) not in ("", *TEXT_COMPRESSIONS):
+        expected, got = f"text that is plain, {', '.join(TEXT_COMPRESSIONS)}", compression_of(entry.path)
+        raise FormatError("file", entry.path, expected=expected, got=got, hint="pack it as .gz")
 
 
 def _check_binary(files: Sequence[FileEntry], kind: FileFormat) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from common.core.errors import ColumnMissingError
@@ -22,6 +22,7 @@ GROUP_LIMIT = 8
 ROW_LIMIT = 200_000
 READ_LIMIT = 4_000_000
 _SIZES_KEPT = 1_000
+_KEYS_KEPT = 200
 
 
 def sample_keys(listing: Listing, columns: Sequence[str]) -> KeySample | None:
@@ -90,6 +91,7 @@ def sampled_facts(df: DataFrame, columns: Sequence[str], *, row_limit: int = 100
         tuple(sorted(counts.values(), reverse=True)[:_SIZES_KEPT]),
         sum(size == 1 for size in counts.values()),
         sum(size for key, size in counts.items() if None in key) / len(rows),
+        _top_keys(counts.most_common(_KEYS_KEPT)),
     )
 
 
@@ -158,17 +160,29 @@ def _counted(tables: Sequence[pa.Table], columns: tuple[str, ...]) -> KeySample 
         return None
     if not whole.num_rows:
         return None
-    first = counted.sort_by([("count_all", "descending")]).slice(0, 1).to_pylist()[0]
+    names = whole.column_names
+    most = counted.sort_by([("count_all", "descending")]).slice(0, _KEYS_KEPT)
+    top = [(tuple(row[name] for name in names), row["count_all"]) for row in most.to_pylist()]
     sizes = np.sort(counted["count_all"].to_numpy())[::-1]
     return KeySample(
         columns,
         whole.num_rows,
         counted.num_rows,
-        _key_text([first[f"k{at}"] for at in range(len(columns))]),
-        first["count_all"] / whole.num_rows,
+        _key_text(top[0][0]),
+        top[0][1] / whole.num_rows,
         tuple(sizes[:_SIZES_KEPT].tolist()),
         int((sizes == 1).sum()),
         (whole.num_rows - whole.drop_null().num_rows) / whole.num_rows,
+        _top_keys(top),
+    )
+
+
+def _top_keys(top: Iterable[tuple[tuple[object, ...], int]]) -> tuple[tuple[tuple[str, ...], int], ...]:
+    """The keys that a join can pair, as text that Spark reads back; seen once they say nothing."""
+    return tuple(
+        (tuple(map(str, key)), count)
+        for key, count in top
+        if count > 1 and not any(value is None or isinstance(value, bytes) for value in key)
     )
 
 

@@ -14,6 +14,7 @@ from common.engine.input_paths import reading
 from common.engine.partitions import check_values, guess_type
 from common.engine.reader_options import reader_options
 from common.engine.storage import FileEntry, Storage, is_local_path, storage_for
+from common.engine.text_checks import check_text_files
 from common.settings.inputs import InputRequest
 
 TABLE_PREFIX = "table:"
@@ -31,6 +32,7 @@ class Listing:
         files: The data files, by path; empty for a table, an unlisted input and an allowed empty one.
         partition_columns: (name, DDL type) of the columns that folder names hold, outermost first.
         skipped: Paths with hidden names (markers, temporary files) that are not read, as Spark does.
+        passed_over: Plain sub-folders that are not read, because the request says so.
         fingerprint: SHA-256 of the files' paths, sizes and times; None when not listed.
         is_local: The files can be opened by Python.
         is_listed: False for tables, and for other file systems before there is a classic session.
@@ -44,6 +46,7 @@ class Listing:
     files: tuple[DataFile, ...] = ()
     partition_columns: Columns = ()
     skipped: tuple[str, ...] = ()
+    passed_over: tuple[str, ...] = ()
     fingerprint: str | None = None
     is_local: bool = False
     is_listed: bool = True
@@ -112,6 +115,8 @@ def _described(request: InputRequest, found: Roots, storage: Storage) -> Listing
             kind: str = resolve_format(request, files=entries, storage=storage)
     else:
         kind = request.format
+    if request.encoding is not None:
+        check_text_files(files, encoding=request.encoding, storage=storage)
     reader_options(request, file_format=kind)
     return Listing(
         request,
@@ -120,6 +125,7 @@ def _described(request: InputRequest, found: Roots, storage: Storage) -> Listing
         files=files,
         partition_columns=_partition_columns(request, files),
         skipped=found.skipped,
+        passed_over=found.passed_over,
         fingerprint=_fingerprint(files),
         is_local=storage.is_local,
         unchecked=() if storage.is_local or kind not in ("parquet", "orc") else _WITHOUT_FOOTERS,

@@ -61,7 +61,7 @@ def _read_csv(spark: SparkSession, listing: Listing) -> list[DataFrame]:
     layout = csv_layout(listing, storage=_storage(spark, listing))
     wanted = [quoted(name) for name, _ in (*layout.columns, *listing.partition_columns)]
     return [
-        _consistently_dropped(_load(spark, listing, files, schema=group.columns), listing).select(*wanted)
+        _consistently_dropped(load(spark, listing, files, schema=group.columns), listing).select(*wanted)
         for group in layout.groups
         for files in _by_base(listing, group.files)
     ]
@@ -70,7 +70,7 @@ def _read_csv(spark: SparkSession, listing: Listing) -> list[DataFrame]:
 def _read_text(spark: SparkSession, listing: Listing) -> list[DataFrame]:
     columns = (("value", "STRING"),)
     groups = _by_base(listing, listing.files)
-    return [_as_declared(_load(spark, listing, files, schema=columns), listing) for files in groups]
+    return [_as_declared(load(spark, listing, files, schema=columns), listing) for files in groups]
 
 
 def _read_json(spark: SparkSession, listing: Listing) -> list[DataFrame]:
@@ -83,7 +83,7 @@ def _read_json(spark: SparkSession, listing: Listing) -> list[DataFrame]:
         if not schema.fields:
             raise without_records(listing)
     groups = _by_base(listing, listing.files)
-    return [_consistently_dropped(_load(spark, listing, files, schema=schema), listing) for files in groups]
+    return [_consistently_dropped(load(spark, listing, files, schema=schema), listing) for files in groups]
 
 
 def _read_columnar(spark: SparkSession, listing: Listing) -> list[DataFrame]:
@@ -97,7 +97,7 @@ def _read_columnar(spark: SparkSession, listing: Listing) -> list[DataFrame]:
         _check_folder_columns(listing, found)
         schema = _reading_schema(found, listing)
         frames += [
-            _as_declared(_load(spark, listing, files, schema=schema), listing)
+            _as_declared(load(spark, listing, files, schema=schema), listing)
             for files in _by_base(listing, alike)
         ]
     return frames
@@ -132,10 +132,10 @@ def _reading_schema(found: StructType, listing: Listing) -> Columns | StructType
     )
 
 
-def _load(
+def load(
     spark: SparkSession, listing: Listing, files: Sequence[DataFile], *, schema: Columns | StructType
 ) -> DataFrame:
-    """Files below one base, with the types of their partition columns given."""
+    """Some files of an input, below one base; `schema` is without the partition columns. Lazy."""
     partitions = listing.partition_columns
     reader = spark.read.format(listing.format).options(**listing.options)
     if isinstance(schema, StructType):

@@ -11,7 +11,7 @@ from pyspark.sql.types import ArrayType, MapType, NullType, StructType
 
 from common.core.errors import ColumnTypeError
 from common.engine.storage import is_local_path
-from common.transforms.columns import named
+from common.transforms.columns import ordered_by
 
 OutputFormat = Literal["parquet", "orc", "csv", "json"]
 
@@ -50,6 +50,7 @@ def write_rows(
     file_format: OutputFormat,
     file_count: int | None = None,
     order: Sequence[str] = (),
+    descending: Sequence[str] = (),
 ) -> int:
     """Write the rows into a new folder and return how many there were.
 
@@ -59,6 +60,7 @@ def write_rows(
         file_format: parquet, orc, csv (with a header) or json (one object a line).
         file_count: Number of files; None leaves it to the plan.
         order: Columns by which the rows of each file are sorted.
+        descending: Those of them whose largest value comes first.
 
     Plan:
         One action. `file_count` adds a shuffle when it is more than one, and puts all rows into one task
@@ -71,7 +73,7 @@ def write_rows(
     elif file_count is not None:
         rows = rows.repartition(file_count)
     if order:
-        rows = rows.sortWithinPartitions(*(named(name).asc_nulls_last() for name in order))
+        rows = rows.sortWithinPartitions(*ordered_by(order, descending))
     # Spelled as a URL, a local path is one also where the cluster's default file system is another.
     place = f"file://{folder}" if is_local_path(folder) and folder.startswith("/") else folder
     rows.write.format(file_format).options(**_OPTIONS.get(file_format, {})).mode("error").save(place)

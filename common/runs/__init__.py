@@ -18,13 +18,15 @@ except InstallationError as problem:  # before any import that would fail with a
     raise SystemExit(int(problem.exit_code)) from None
 
 from common.runs.execution import run_job
-from common.runs.job import Display, Inputs, Job
+from common.runs.inputs import ReadInputs
+from common.runs.job import Counted, Display, Inputs, Job
 from common.settings.job import Columns, Flag, JobSettings, Sql, Sqls
 from common.tuning.decision import Decision
 from common.tuning.facts import Facts
 
 __all__ = [
     "Columns",
+    "Counted",
     "Decision",
     "Display",
     "Facts",
@@ -32,6 +34,7 @@ __all__ = [
     "Inputs",
     "Job",
     "JobSettings",
+    "ReadInputs",
     "Sql",
     "Sqls",
     "run_job",

@@ -8,13 +8,18 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
+from common.core.errors import JobError
+from common.engine.column_widths import column_widths
 from common.engine.facts import sample_keys, sampled_facts, static_facts
 from common.engine.handle import Engine
 from common.engine.listing import Listing
 from common.runs.acceleration import has_comet
-from common.runs.job import Inputs
+from common.runs.job import Inputs, Job
+from common.runs.job_calls import calling, frame_of
+from common.settings.job import JobSettings
 from common.tuning.facts import Facts, InputFacts, KeySample
 
+PROBED_ROWS = 10_000
 # Reading the first rows of these is a small action.
 _SAMPLED_FORMATS = frozenset({"parquet", "orc", "table"})
 
@@ -31,7 +36,11 @@ def gather_facts(
         frames: The inputs, for a sample where their files cannot be looked at from here.
     """
     facts = {
-        name: replace(static_facts(listing), sample=_sampled(listing, frames[name], wanted.get(name, ())))
+        name: replace(
+            static_facts(listing),
+            sample=_sampled(name, listing, frames, wanted.get(name, ())),
+            column_widths=column_widths(listing) if name in wanted else {},
+        )
         for name, listing in listings.items()
     }
     return Facts(
@@ -44,19 +53,46 @@ def gather_facts(
     )
 
 
-def _sampled(listing: Listing, df: DataFrame, columns: Sequence[str]) -> KeySample | None:
+def probed(job: Job[Any], facts: Facts, frames: Inputs, settings: JobSettings, engine: Engine) -> Facts:
+    """The facts with the rows of the small frames that the job asks for.
+
+    Raises:
+        JobError: a frame holds more than 10,000 rows, or is none.
+    """
+    with calling(job, "probe"):
+        wanted = job.probe(frames, facts, settings)
+    if not wanted:
+        return facts
+    engine.describe(f"{job.name}: facts")
+    return replace(facts, probed={name: _rows(job, frame) for name, frame in wanted.items()})
+
+
+def _rows(job: Job[Any], frame: DataFrame) -> tuple[dict[str, Any], ...]:
+    rows = frame_of(job, "probe", frame).limit(PROBED_ROWS + 1).collect()
+    if len(rows) > PROBED_ROWS:
+        expected, got = f"probe to return frames of at most {PROBED_ROWS:,} rows", "more"
+        raise JobError("job", job.name, expected=expected, got=got)
+    return tuple(row.asDict() for row in rows)
+
+
+def _sampled(name: str, listing: Listing, frames: Inputs, columns: Sequence[str]) -> KeySample | None:
     """How the columns spread: from the files where they are here, else from the engine's first rows."""
     if not columns:
         return None
     if listing.is_listed and listing.is_local:
         return sample_keys(listing, columns)
-    return sampled_facts(df, columns) if listing.format in _SAMPLED_FORMATS else None
+    return sampled_facts(frames[name], columns) if listing.format in _SAMPLED_FORMATS else None
 
 
 def recorded(known: InputFacts, listing: Listing) -> dict[str, Any]:
     """An input's facts for the run record, without what would fill pages."""
     facts = asdict(known)
-    del facts["column_bytes"]
+    del facts["column_bytes"], facts["packed_files"]
     if facts["sample"] is not None:
         del facts["sample"]["group_sizes"]
-    return {**facts, "skipped": list(listing.skipped), "unchecked": list(listing.unchecked)}
+    return {
+        **facts,
+        "skipped": list(listing.skipped),
+        "passed_over": list(listing.passed_over),
+        "unchecked": list(listing.unchecked),
+    }

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Generic, TypeVar
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Observation
 
 from common.settings.job import JobSettings
 from common.tuning.decision import Decision
@@ -25,10 +25,25 @@ class Display:
     Attributes:
         order: Columns that printed rows, and the rows of each written file, are sorted by.
         measures: Numeric columns that are compared: printed with thousands apart and a bar.
+        descending: Those of `order` whose largest value comes first.
     """
 
     order: tuple[str, ...] = ()
     measures: tuple[str, ...] = ()
+    descending: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Counted:
+    """An answer whose making counts something.
+
+    Attributes:
+        rows: The answer.
+        observation: Attached to a part of it by `DataFrame.observe`; its numbers become the run's counters.
+    """
+
+    rows: DataFrame
+    observation: Observation
 
 
 class Job(Generic[S]):
@@ -69,9 +84,21 @@ class Job(Generic[S]):
         """Choose a strategy. The default has one."""
         return Decision("plain", "the job has one strategy")
 
-    def build(self, inputs: Inputs, settings: S, decision: Decision) -> DataFrame:
+    def build(self, inputs: Inputs, settings: S, decision: Decision) -> DataFrame | Counted:
         """The answer by the strategy that was decided. The default is the plain form."""
         return self.plain(inputs, settings)
+
+    def probe(self, inputs: Inputs, facts: Facts, settings: S) -> Mapping[str, DataFrame]:
+        """Small frames, of at most 10,000 rows each, whose rows `plan` wants as `facts.probed`.
+
+        Each costs an action before anything else runs, so a frame is asked for only where the facts so far
+        leave something open.
+        """
+        return {}
+
+    def remember(self, settings: S, decision: Decision) -> Mapping[str, str]:
+        """Local files to write after a run that went well, path to text: what the next run starts from."""
+        return {}
 
     def sample(self, settings: S) -> Mapping[str, Sequence[str]]:
         """Input name to the columns whose spread over rows `plan` wants to know, where it is cheap."""

@@ -23,13 +23,15 @@ from common.engine.progress import reporting
 from common.engine.server_paths import check_server_output, list_on_server
 from common.engine.session import Engine, Site, choose_site, open_engine
 from common.engine.storage import Storage, storage_for
-from common.engine.tables import read_input
 from common.engine.writer import check_writable, write_rows
 from common.runs.acceleration import guarded, retried, without_comet
-from common.runs.evidence import gather_facts, recorded
+from common.runs.aftermath import count, keep_notes
+from common.runs.evidence import gather_facts, probed, recorded
 from common.runs.explanation import describe_input, explain
-from common.runs.job import Inputs, Job
+from common.runs.inputs import ReadInputs, not_read
+from common.runs.job import Counted, Inputs, Job
 from common.runs.job_calls import calling, frame_of
+from common.runs.levels import stages_recorded
 from common.runs.preparation import checked_profile, prepared
 from common.runs.presentation import present
 from common.runs.record import RunRecord
@@ -165,7 +167,7 @@ def _answer(
     with record.phase("read"):
         requests = [request for request in run.command.inputs if not listings[request.name].is_listed]
         listings = {**listings, **{item.name: _listed(item, site, engine=engine) for item in requests}}
-        frames = {name: read_input(engine.spark, listing) for name, listing in listings.items()}
+        frames = ReadInputs(engine.spark, listings)
         facts = _facts(run, engine, listings, frames)
     with record.phase("plan"):
         with calling(job, "plan"):
@@ -173,7 +175,9 @@ def _answer(
         record.decisions.append({"about": "strategy", **decision.record()})
         _LOG.info("decision: %s", decision.line())
         with calling(job, "build"):
-            answer = frame_of(job, "build", job.build(frames, settings, decision))
+            built = job.build(frames, settings, decision)
+        counted = built if isinstance(built, Counted) else None
+        answer = frame_of(job, "build", counted.rows if counted else built)
         if settings.output is not None:
             check_writable(answer, file_format=settings.output_format)
     if settings.explain:
@@ -184,13 +188,16 @@ def _answer(
         if settings.verify:
             _prove(answer, run, engine, frames)
         engine.describe(f"{job.name}: {decision.choice}")
-        with record.phase("write" if output else "print"):
+        with stages_recorded(engine, record), record.phase("write" if output else "print"):
             record.rows_out = retried(
                 lambda rows: _publish(rows, run, output) if output else _print(rows, run),
                 answer,
                 engine,
                 restart=output.restart if output else lambda: None,
             )
+    if counted is not None:
+        count(counted, record)
+    keep_notes(job, settings, decision)
 
 
 def _prove(answer: DataFrame, run: Run, engine: Engine, frames: Inputs) -> None:
@@ -211,8 +218,11 @@ def _prove(answer: DataFrame, run: Run, engine: Engine, frames: Inputs) -> None:
 
 def _facts(run: Run, engine: Engine, listings: Mapping[str, Listing], frames: Inputs) -> Facts:
     facts = gather_facts(run.job.sample(run.settings), engine, listings, frames)
+    facts = probed(run.job, facts, frames, run.settings, engine)
     for name, known in facts.inputs.items():
         _LOG.info("%s: %s", name, describe_input(known))
+        for sentence in not_read(listings[name]):
+            _LOG.info("%s: %s", name, sentence)
     counts = [known.row_count for known in facts.inputs.values()]
     run.record.rows_in = sum(count for count in counts if count is not None) if None not in counts else None
     run.record.inputs = [recorded(known, listings[name]) for name, known in facts.inputs.items()]
@@ -234,6 +244,7 @@ def _publish(answer: DataFrame, run: Run, output: StagedOutput) -> int:
         file_format=settings.output_format,
         file_count=settings.output_files,
         order=display.order,
+        descending=display.descending,
     )
     output.publish()
     run.record.output = {"path": settings.output, "format": settings.output_format, "mode": settings.mode}

@@ -10,7 +10,7 @@ from pyspark.sql.types import StructField, TimestampType
 
 from common.core import console
 from common.runs.job import Display
-from common.transforms.columns import named
+from common.transforms.columns import named, ordered_by
 
 ALL_UP_TO_ROWS = 100
 ELSE_FIRST_ROWS = 20
@@ -22,7 +22,7 @@ def present(df: DataFrame, *, style: Literal["table", "csv", "json"], display: D
     Plan:
         One action that brings at most 101 rows to the driver; a second one counts when there are more.
     """
-    ordered = df.orderBy(*(named(name).asc_nulls_last() for name in display.order)) if display.order else df
+    ordered = df.orderBy(*ordered_by(display.order, display.descending)) if display.order else df
     ordered = ordered.select(*(_shown(field) for field in df.schema.fields))
     head = [tuple(row) for row in ordered.limit(ALL_UP_TO_ROWS + 1).collect()]
     cut = len(head) > ALL_UP_TO_ROWS

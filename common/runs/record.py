@@ -107,6 +107,9 @@ class RunRecord:
         rows_in: Rows read over all inputs.
         rows_out: Rows of the answer.
         seconds: Wall time per phase, see `phase`.
+        stages: How level the work of the answer was, stage by stage; the 50 with the most work.
+        replayed_seconds: Wall time of all their tasks by number of cores, see `replayed_seconds`.
+        stages_missing: Why there are no stages; None when they were looked for.
         verification: What --verify compared, and its result.
         output: What was published where.
     """
@@ -126,6 +129,9 @@ class RunRecord:
     rows_in: int | None = None
     rows_out: int | None = None
     seconds: dict[str, float] = field(default_factory=dict)
+    stages: list[dict[str, Any]] = field(default_factory=list)
+    replayed_seconds: dict[str, float] = field(default_factory=dict)
+    stages_missing: str | None = None
     verification: dict[str, Any] | None = None
     output: dict[str, Any] | None = None
     _started: datetime = field(default_factory=lambda: datetime.now(UTC))

@@ -59,7 +59,7 @@ def parse_command(
     layers = _layers(argv, environ, job=job, fields=fields)
     names = {field: name for layer in reversed(layers) for field, name in layer.names.items()}
     settings = _bind(full, argv, job=job, layers=layers, names=names)
-    requests = tuple(input_request(settings, name) for name in inputs)
+    requests = tuple(settings.reading(input_request(settings, name)) for name in inputs)
     problems = [*settings.problems(), *_empty_without_schema(requests)]
     _raise_all(problems)
     return Command(settings, requests, _origins(settings, names))

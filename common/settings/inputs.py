@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 InputFormat = Literal["auto", "parquet", "orc", "csv", "json", "text"]
+SubFolders = Literal["refuse", "skip", "read"]
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,9 @@ class InputRequest:
         schema: DDL ("zip STRING, n INT") or None. Types it names win over those the files carry.
         options: Reader options by Spark's names (header, sep, mode, …).
         allow_empty: A folder without data files is zero rows of the declared schema, not an error.
+        sub_folders: What happens to plain sub-folders, which are no partitions NAME=VALUE.
+        encoding: Of files that are plain text whatever their endings say; binary ones are refused then.
+            None reads by format.
     """
 
     name: str
@@ -29,3 +33,5 @@ class InputRequest:
     schema: str | None = None
     options: Mapping[str, str] = field(default_factory=dict)
     allow_empty: bool = False
+    sub_folders: SubFolders = "refuse"
+    encoding: str | None = None

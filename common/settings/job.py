@@ -10,6 +10,7 @@ from cyclopts import Group, Parameter
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model
 
 from common.core.errors import SuiteError, UsageError
+from common.core.units import parse_bytes
 from common.settings.inputs import InputFormat, InputRequest
 from common.settings.remote import check_remote
 
@@ -81,6 +82,15 @@ Sqls = Annotated[
 ]
 """SQL expressions, one per flag; commas belong to them."""
 
+
+def _check_size(value: str) -> str:
+    parse_bytes(value)
+    return value
+
+
+Size = Annotated[str, AfterValidator(_check_size)]
+"""A number of bytes with an optional unit, such as 64m."""
+
 Flag = Annotated[bool, Parameter(negative="")]
 
 
@@ -148,6 +158,10 @@ class JobSettings(BaseModel):
     def problems(self) -> Iterable[SuiteError]:
         """What is wrong between settings that are each right; every problem is reported."""
         return ()
+
+    def reading(self, request: InputRequest) -> InputRequest:
+        """An input as this job reads it: where its own flags say more than those that all jobs share."""
+        return request
 
 
 @cache

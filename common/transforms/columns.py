@@ -19,6 +19,12 @@ def named(name: str) -> Column:
     return F.col("`" + name.replace("`", "``") + "`")
 
 
+def ordered_by(names: Sequence[str], descending: Sequence[str] = ()) -> list[Column]:
+    """The columns of a sort, NULL last; those named in `descending` downwards."""
+    columns = ((named(name), name in descending) for name in names)
+    return [column.desc_nulls_last() if down else column.asc_nulls_last() for column, down in columns]
+
+
 def resolve(names: Sequence[str], *, available: Sequence[str], where: str) -> tuple[str, ...]:
     """The real names of columns that were typed: exact first, else the only one that differs in case.
 
@@ -53,11 +59,11 @@ def match(name: str, *, available: Sequence[str]) -> str | None:
 def unused(name: str, taken: Sequence[str]) -> str:
     """The name, with underscores before it while another column has it.
 
-    >>> unused("part", ["id", "Part", "_part"])
-    '__part'
+    >>> unused("Part", ["id", "part", "_part"])
+    '__Part'
     """
     lower = {other.lower() for other in taken}
-    while name in lower:
+    while name.lower() in lower:
         name = f"_{name}"
     return name
 

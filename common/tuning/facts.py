@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -20,6 +21,7 @@ class KeySample:
         group_sizes: Sampled rows of the most frequent combinations, descending, at most 1,000 of them.
         singleton_count: Combinations that were seen once.
         null_ratio: Share of the sampled rows with a NULL in any of the columns, 0 to 1.
+        top_keys: The most frequent combinations without a NULL as text, with their sampled rows, at most 200.
     """
 
     columns: tuple[str, ...]
@@ -30,6 +32,7 @@ class KeySample:
     group_sizes: tuple[int, ...] = ()
     singleton_count: int = 0
     null_ratio: float = 0.0
+    top_keys: tuple[tuple[tuple[str, ...], int], ...] = ()
 
     def groups_among(self, row_count: int) -> int:
         """About how many combinations so many rows hold, when the sample is a fair one.
@@ -62,6 +65,10 @@ class InputFacts:
         sample: How the key columns spread, when the job asked for it and it was cheap.
         column_bytes: Stored bytes of each column in some of the files, by lower-case name: which columns
             are wide. Empty when no cheap way tells it.
+        column_widths: Bytes of a value of each column as a join holds it in memory, on average over the first
+            rows, by lower-case name. Empty when the job asked for no sample or no cheap way tells it.
+        is_reachable: Python can open the files by itself.
+        packed_files: Compressed files of plain text, which are read from their beginning only.
     """
 
     name: str
@@ -76,6 +83,9 @@ class InputFacts:
     fingerprint: str | None = None
     sample: KeySample | None = None
     column_bytes: Mapping[str, int] = field(default_factory=dict)
+    column_widths: Mapping[str, float] = field(default_factory=dict)
+    is_reachable: bool = False
+    packed_files: tuple[str, ...] = ()
 
     @property
     def about_row_count(self) -> int | None:
@@ -96,6 +106,7 @@ class Facts:
         spark_version: For example "4.1.3"; empty before a session exists.
         core_count: Task slots of the engine; 0 when unknown.
         accelerator: What runs the plans natively: "comet", "none".
+        probed: Rows of the small frames that the job asked for, by their name.
     """
 
     inputs: Mapping[str, InputFacts] = field(default_factory=dict)
@@ -104,3 +115,4 @@ class Facts:
     spark_version: str = ""
     core_count: int = 0
     accelerator: str = "none"
+    probed: Mapping[str, tuple[Mapping[str, Any], ...]] = field(default_factory=dict)

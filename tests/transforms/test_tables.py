@@ -218,9 +218,13 @@ def test_an_unlisted_input_is_read_by_the_engine_alone(spark: SparkSession, tmp_
 
 def test_a_sample_by_the_engine(spark: SparkSession) -> None:
     df = spark.sql("SELECT * FROM VALUES ('a', 1), ('a', 1), (NULL, 2), ('a', 3) AS t(k, n)").coalesce(1)
-    assert sampled_facts(df, ["K"]) == KeySample(("K",), 4, 2, "a", 0.75, (3, 1), 1, 0.25)
-    assert sampled_facts(df, ["k", "n"]) == KeySample(("k", "n"), 4, 3, "a, 1", 0.5, (2, 1, 1), 2, 0.25)
-    assert sampled_facts(df, ["k"], row_limit=2) == KeySample(("k",), 2, 1, "a", 1.0, (2,), 0)
+    assert sampled_facts(df, ["K"]) == KeySample(("K",), 4, 2, "a", 0.75, (3, 1), 1, 0.25, ((("a",), 3),))
+    assert sampled_facts(df, ["k", "n"]) == KeySample(
+        ("k", "n"), 4, 3, "a, 1", 0.5, (2, 1, 1), 2, 0.25, ((("a", "1"), 2),)
+    )
+    assert sampled_facts(df, ["k"], row_limit=2) == KeySample(
+        ("k",), 2, 1, "a", 1.0, (2,), 0, top_keys=((("a",), 2),)
+    )
     assert sampled_facts(df.where("n > 5"), ["k"]) is None
     with pytest.raises(ColumnMissingError):
         sampled_facts(df, ["absent"])

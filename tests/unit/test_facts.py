@@ -89,18 +89,22 @@ def test_facts_make_the_checks_of_headers(tmp_path: Path) -> None:
 
 def test_a_small_input_is_counted_whole(tmp_path: Path) -> None:
     write(tmp_path / "f.parquet", {"k": ["a", "b", "a", None, "a"], "n": [1, 1, 1, 2, 2]}, row_group_size=2)
-    assert sample_keys(listed(tmp_path), ["K"]) == KeySample(("K",), 5, 3, "a", 3 / 5, (3, 1, 1), 2, 0.2)
+    assert sample_keys(listed(tmp_path), ["K"]) == KeySample(
+        ("K",), 5, 3, "a", 3 / 5, (3, 1, 1), 2, 0.2, ((("a",), 3),)
+    )
     assert sample_keys(listed(tmp_path), ["k", "n"]) == KeySample(
-        ("k", "n"), 5, 4, "a, 1", 2 / 5, (2, 1, 1, 1), 3, 0.2
+        ("k", "n"), 5, 4, "a, 1", 2 / 5, (2, 1, 1, 1), 3, 0.2, ((("a", "1"), 2),)
     )
 
 
 def test_columns_of_folders_count_by_their_rows(tmp_path: Path) -> None:
     write(tmp_path / "day=1/f.parquet", {"k": ["a"] * 9})
     write(tmp_path / "day=__HIVE_DEFAULT_PARTITION__/f.parquet", {"k": ["a"]})
-    assert sample_keys(listed(tmp_path), ["day"]) == KeySample(("day",), 10, 2, "1", 0.9, (9, 1), 1, 0.1)
+    assert sample_keys(listed(tmp_path), ["day"]) == KeySample(
+        ("day",), 10, 2, "1", 0.9, (9, 1), 1, 0.1, ((("1",), 9),)
+    )
     assert sample_keys(listed(tmp_path), ["k", "day"]) == KeySample(
-        ("k", "day"), 10, 2, "a, 1", 0.9, (9, 1), 1, 0.1
+        ("k", "day"), 10, 2, "a, 1", 0.9, (9, 1), 1, 0.1, ((("a", "1"), 9),)
     )
 
 
