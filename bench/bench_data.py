@@ -4,6 +4,7 @@ facts  all rows: 30 % of the keys are one value, 15 % four more; 101 values of c
 dims   one row per key
 edges  a tenth of the rows, with columns of one value, of NULL, and one that holds 90 % of the rows
 tiny   1,000 rows of facts
+skewed, zipf, uniform   rows of facts in small row groups, keyed as facts, by Zipf's law (1.2), and evenly
 """
 
 from __future__ import annotations
@@ -30,8 +31,9 @@ def make_data(folder: Path, *, rows: int, tables: Sequence[str] = ("facts", "dim
         print(f"making {path.relative_to(ROOT)}", file=sys.stderr)
         part = path.with_suffix(f".{os.getpid()}.part")
         with duckdb.connect() as connection:
+            group = GROUP_ROWS.get(name, 1_000_000)
             connection.execute(
-                f"COPY ({TABLES[name](rows)}) TO {literal(part)} (FORMAT parquet, ROW_GROUP_SIZE 1000000)"
+                f"COPY ({TABLES[name](rows)}) TO {literal(part)} (FORMAT parquet, ROW_GROUP_SIZE {group})"
             )
         part.replace(path)
 
@@ -67,6 +69,19 @@ def _edges(rows: int) -> str:
         FROM ({_facts(max(rows // 10, TINY_ROWS))})"""
 
 
+def _zipf(rows: int) -> str:
+    # The inverse of the continuous law's distribution; what lies beyond the last key is spread evenly.
+    u = "((hash(i * 3 + 7) % 1000000000 + 1) / 1000000000.0)"
+    drawn, spread = f"floor({u} ** -5)::BIGINT", f"(hash(i * 3 + 1) % {_keys(rows)})::BIGINT"
+    key = f"CASE WHEN {u} ** -5 < {_keys(rows)} THEN {drawn} ELSE {spread} END"
+    return f"SELECT * REPLACE ({key} AS key) FROM ({_facts(rows)}) f(i, key, amount, cat, payload)"
+
+
+def _uniform(rows: int) -> str:
+    key = f"(hash(i * 3 + 1) % {_keys(rows)})::BIGINT"
+    return f"SELECT * REPLACE ({key} AS key) FROM ({_facts(rows)}) f(i, key, amount, cat, payload)"
+
+
 def _tiny(_rows: int) -> str:
     return _facts(TINY_ROWS)
 
@@ -75,4 +90,14 @@ def _keys(rows: int) -> int:
     return max(rows // 20, 10)
 
 
-TABLES: dict[str, Callable[[int], str]] = {"facts": _facts, "dims": _dims, "edges": _edges, "tiny": _tiny}
+TABLES: dict[str, Callable[[int], str]] = {
+    "facts": _facts,
+    "dims": _dims,
+    "edges": _edges,
+    "tiny": _tiny,
+    "skewed": _facts,
+    "zipf": _zipf,
+    "uniform": _uniform,
+}
+# Small enough for a task of its own each, on a hundred cores.
+GROUP_ROWS = {"skewed": 100_000, "zipf": 100_000, "uniform": 100_000}

@@ -1,0 +1,213 @@
+"""Joins of skewed, Zipf-distributed and even keys: every strategy of skew-join beside Spark's own, as ratios.
+
+Times are those of two cores. What a hundred cores would wait for is replayed from measured task times,
+longest first, of a run laid out for many tasks.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # makes `bench` and `common` importable
+
+from bench.bench_data import DATA, ROOT, make_data
+from bench.bench_spark import SPARK_SIDES, from_process
+from bench.skew_sides import CLUSTER_CORES
+from common.tuning.levelness import replayed_seconds
+
+SHAPES = ("skewed", "zipf", "uniform")
+CORES = (2, 16, CLUSTER_CORES)
+# The plan without mitigation is there for the replay; strategies of the job against Spark's own join.
+TIMED = ("plain", "shuffle", "isolate", "salt", "auto")
+REPLAYED = ("plain, no AQE", "plain", "salt", "auto")
+SIDES_SCRIPT = str(Path(__file__).with_name("skew_sides.py"))
+Runs = dict[tuple[str, str, str], list[dict[str, Any]]]
+
+
+def main() -> None:
+    """Run from the command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "--rows", type=int, default=20_000_000, help="rows on the left (default: %(default)s)"
+    )
+    parser.add_argument("--rounds", type=int, default=2, help="processes of each side (default: %(default)s)")
+    parser.add_argument("--shapes", nargs="+", choices=SHAPES, default=SHAPES, help="(default: all)")
+    parser.add_argument(
+        "--sides", nargs="+", choices=SPARK_SIDES, default=SPARK_SIDES, help="(default: both)"
+    )
+    results = ROOT / "bench" / "results"
+    parser.add_argument(
+        "--results", type=Path, default=results, help="folder of the JSON file and the picture"
+    )
+    arguments = parser.parse_args()
+    data = DATA / f"{arguments.rows}"
+    make_data(data, rows=arguments.rows, tables=(*arguments.shapes, "dims"))
+    load = os.getloadavg()[0]
+    timed = _timed(arguments, data)
+    replayed = _replayed(arguments, data)
+    report = _report(timed, replayed)
+    for line in _lines(report):
+        print(line)
+    print(f"{arguments.rows:,} rows; load {load:.1f} before, {os.getloadavg()[0]:.1f} after")
+    _keep(report, timed, replayed, arguments, load)
+
+
+def _timed(arguments: argparse.Namespace, data: Path) -> Runs:
+    runs: Runs = {}
+    for shape in arguments.shapes:
+        for number in range(arguments.rounds):
+            for side in arguments.sides if number % 2 == 0 else reversed(arguments.sides):
+                # Answers are compared once; the comparison costs a run of each.
+                more = ["--check"] if number == 0 else []
+                for line in _lines_of(side, data, shape, TIMED, *more):
+                    runs.setdefault((shape, side, line["way"]), []).append(line)
+    _compare(runs)
+    return runs
+
+
+def _replayed(arguments: argparse.Namespace, data: Path) -> Runs:
+    runs: Runs = {}
+    for shape in arguments.shapes:
+        for line in _lines_of("spark", data, shape, REPLAYED, "--many-tasks"):
+            runs.setdefault((shape, "spark", line["way"]), []).append(line)
+    return runs
+
+
+def _lines_of(side: str, data: Path, shape: str, ways: Sequence[str], *more: str) -> Iterable[dict[str, Any]]:
+    words = ["--side", side, "--data", str(data), "--shape", shape, "--repeats", "1", "--ways", *ways, *more]
+    for line in from_process(SIDES_SCRIPT, *words):
+        if "seconds" in line:
+            chosen = f" ({line['choice']})" if line["way"] == "auto" else ""
+            told = f"{shape:<8} {side:<6} {line['way']}{chosen}: {line['seconds']:.1f} s"
+            print(f"{told}, CPU {line['cpu_seconds']:.1f} s", file=sys.stderr)
+        yield line
+
+
+def _compare(runs: Runs) -> None:
+    """End if two ways gave other rows.
+
+    Raises:
+        SystemExit: naming both.
+    """
+    first: dict[str, tuple[str, dict[str, str]]] = {}
+    count = 0
+    for (shape, side, way), lines in runs.items():
+        for line in lines:
+            if "answer" not in line:
+                continue
+            name, answer = first.setdefault(shape, (f"{side} {way}", line["answer"]))
+            count += 1
+            if answer != line["answer"]:
+                raise SystemExit(f"{shape}: the rows of {side} {way} differ from those of {name}")
+    print(f"{count} answers compared: all equal", file=sys.stderr)
+
+
+def join_stage(stages: Iterable[Mapping[str, Any]]) -> Sequence[float]:
+    """The task seconds of the stage that reads most from shuffles: the join's."""
+    best = max(stages, key=lambda stage: stage["shuffle_read_bytes"], default={"seconds": []})
+    return list(best["seconds"])
+
+
+def _report(timed: Runs, replayed: Runs) -> dict[str, Any]:
+    best: dict[str, dict[str, dict[str, float]]] = {}
+    for (shape, side, way), lines in timed.items():
+        seconds = min(line["seconds"] for line in lines if "seconds" in line)
+        best.setdefault(shape, {}).setdefault(side, {})[way] = seconds
+    level: dict[str, dict[str, Any]] = {}
+    for (shape, _, way), lines in replayed.items():
+        stages = [stage["seconds"] for stage in lines[0]["stages"]]
+        tasks = sorted(join_stage(lines[0]["stages"]))
+        level.setdefault(shape, {})[way] = {
+            "replayed_seconds": {str(cores): replayed_seconds(stages, cores) for cores in CORES},
+            "join_tasks": len(tasks),
+            "max_to_median": tasks[-1] / max(tasks[len(tasks) // 2], 0.001) if tasks else 1.0,
+        }
+    return {"seconds": best, "level": level, "targets": list(_targets(best, level))}
+
+
+def _targets(
+    best: Mapping[str, Mapping[str, Mapping[str, float]]], level: Mapping[str, Mapping[str, Any]]
+) -> Iterable[dict[str, Any]]:
+    skewed = best.get("skewed", {})
+    if "spark" in skewed and "comet" in skewed:
+        ratio = skewed["spark"]["plain"] / skewed["comet"]["auto"]
+        yield _target(
+            "skewed: plain Spark / auto on Comet, seconds on 2 cores", ratio, ">= 1.8", ratio >= 1.8
+        )
+    for shape in ("skewed",) if "skewed" in level else ():
+        walls = {way: found["replayed_seconds"][str(CLUSTER_CORES)] for way, found in level[shape].items()}
+        ratio = walls["plain, no AQE"] / walls["auto"]
+        yield _target(f"{shape}: no mitigation / auto, {CLUSTER_CORES} cores", ratio, ">= 10", ratio >= 10)
+        ratio = level[shape]["auto"]["max_to_median"]
+        yield _target(f"{shape}: longest / median task of auto's join stage", ratio, "<= 2", ratio <= 2)
+    for side, ways in best.get("uniform", {}).items():
+        over = ways["auto"] - 1.05 * ways["plain"]
+        yield _target(f"uniform, {side}: auto over 1.05 plain, seconds", over, "<= 0.5", over <= 0.5)
+    for shape, sides in best.items():
+        for side, ways in sides.items():
+            over = ways["auto"] - 1.1 * min(ways.values())
+            yield _target(f"{shape}, {side}: auto over 1.1 best, seconds", over, "<= 0.5", over <= 0.5)
+
+
+def _target(what: str, value: float, must: str, met: bool) -> dict[str, Any]:
+    return {"what": what, "value": round(value, 2), "must": must, "outcome": "met" if met else "missed"}
+
+
+def _lines(report: Mapping[str, Any]) -> Iterable[str]:
+    yield f"{'shape':<9}{'side':<8}" + "".join(f"{way:>15}" for way in TIMED) + "   seconds on 2 cores"
+    for shape, sides in report["seconds"].items():
+        for side, ways in sides.items():
+            yield f"{shape:<9}{side:<8}" + "".join(f"{ways[way]:>15.1f}" for way in TIMED)
+    yield ""
+    columns = "".join(f"{f'{cores} cores':>11}" for cores in CORES)
+    yield f"{'shape':<9}{'way':<15}{'join tasks':>11}{'max/median':>12}{columns}   seconds, replayed"
+    for shape, ways in report["level"].items():
+        for way, found in ways.items():
+            walls = "".join(f"{found['replayed_seconds'][str(cores)]:>11.1f}" for cores in CORES)
+            yield f"{shape:<9}{way:<15}{found['join_tasks']:>11}{found['max_to_median']:>12.1f}{walls}"
+    yield ""
+    for target in report["targets"]:
+        yield f"{target['outcome']:<7}{target['value']:>8.2f}  {target['must']:<8}{target['what']}"
+
+
+def _keep(
+    report: Mapping[str, Any], timed: Runs, replayed: Runs, arguments: argparse.Namespace, load: float
+) -> None:
+    from bench.skew_picture import draw
+
+    now = datetime.now(UTC)
+    arguments.results.mkdir(parents=True, exist_ok=True)
+    name = f"skew-{now:%Y%m%dT%H%M%SZ}"
+    kept = {
+        "when": now.isoformat(timespec="seconds"),
+        "rows": arguments.rows,
+        "load": [round(load, 2), round(os.getloadavg()[0], 2)],
+        "cores": os.cpu_count(),
+        "machine": platform.machine(),
+        **report,
+        "timed": {" / ".join(key): lines for key, lines in timed.items()},
+        "replayed": {" / ".join(key): lines for key, lines in replayed.items()},
+    }
+    (arguments.results / f"{name}.json").write_text(json.dumps(kept, indent=1) + "\n")
+    for shape in arguments.shapes:
+        ways = {way: lines[0] for (of, _, way), lines in replayed.items() if of == shape}
+        path = arguments.results / f"{name}-{shape}.svg"
+        draw_shape(draw, ways, path)
+        print(f"picture: {path}")
+
+
+def draw_shape(draw: Any, ways: Mapping[str, Mapping[str, Any]], path: Path) -> None:
+    """The task times of each way's join stage, as a picture."""
+    draw({way: join_stage(line["stages"]) for way, line in ways.items()}, path)
+
+
+if __name__ == "__main__":
+    main()

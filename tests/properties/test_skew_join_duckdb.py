@@ -1,0 +1,109 @@
+"""Joins with hot keys apart against DuckDB's join: any keys, any ways, any partitioning."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections import Counter
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pyspark.sql import DataFrame, SparkSession
+
+from common.transforms.join_sides import How, JoinSpec, joined_sides
+from common.transforms.skew_join import Treatment, skew_join
+from tests.frames import shown
+
+KINDS: dict[str, tuple[pa.DataType, Sequence[Any]]] = {
+    "bigint": (pa.int64(), [0, 1, -1, 7, 2**63 - 1]),
+    "string": (pa.string(), ["", "a", "A", "ä", "a|b"]),
+    "double": (pa.float64(), [0.0, -0.0, 1.5, math.inf, math.nan]),
+    "decimal": (pa.decimal128(20, 2), [Decimal("0.00"), Decimal("1.10"), Decimal("-1.10")]),
+    "date": (pa.date32(), [dt.date(1970, 1, 1), dt.date(2024, 2, 29)]),
+}
+SQL = {
+    "inner": "JOIN", "left": "LEFT JOIN", "right": "RIGHT JOIN", "full": "FULL JOIN",
+    "semi": "SEMI JOIN", "anti": "ANTI JOIN",
+}  # fmt: skip
+
+
+@st.composite
+def sides(draw: st.DrawFn) -> tuple[pa.Table, pa.Table]:
+    """Two tables of a key of two columns and a number; their keys are few, so that they meet often."""
+    kind, values = KINDS[draw(st.sampled_from(sorted(KINDS)))]
+    value = st.one_of(st.none(), st.sampled_from(list(values)))
+    keys = st.lists(st.tuples(value, st.sampled_from([1, 2, None])), max_size=25)
+
+    def table(rows: list[tuple[Any, Any]], name: str) -> pa.Table:
+        columns = [
+            pa.array([a for a, _ in rows], kind),
+            pa.array([b for _, b in rows], pa.int32()),
+            pa.array(range(len(rows)), pa.int32()),
+        ]
+        return pa.table(columns, names=["a", "b", name])
+
+    return table(draw(keys), "x"), table(draw(keys), "y")
+
+
+def expected_rows(left: pa.Table, right: pa.Table, how: How) -> Counter[Any]:
+    with duckdb.connect() as connection:
+        connection.register("l", left)
+        connection.register("r", right)
+        numbers = "l.x" if how in ("semi", "anti") else "l.x, r.y"
+        query = f"SELECT {numbers} FROM l {SQL[how]} r ON l.a = r.a AND l.b = r.b"
+        return Counter(map(tuple, connection.execute(query).fetchall()))
+
+
+def mixed(left: DataFrame, right: DataFrame, spec: JoinSpec, salts: int) -> Treatment:
+    """Every key goes one of five ways, by its hash; NULL keys go apart."""
+    both = joined_sides(left, right, spec)
+    hashes = {row[0] for side in (both.left, both.right) for row in side.rows.select(side.hash).collect()}
+    by_way: list[set[int]] = [set(), set(), set(), set(), set()]
+    for key in hashes:
+        by_way[key % 5].add(key)
+    return Treatment(
+        broadcast_right=frozenset(by_way[1]),
+        broadcast_left=frozenset(by_way[2]),
+        split_left=dict.fromkeys(by_way[3], salts),
+        split_right=dict.fromkeys(by_way[4], salts),
+        nulls_apart=salts > 1,
+    )
+
+
+@pytest.mark.parametrize("how", SQL)
+@settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(tables=sides(), salts=st.sampled_from([1, 4, 100]), partitions=st.integers(1, 5))
+def test_the_rows_are_those_of_duckdb(
+    spark: SparkSession, how: How, tables: tuple[pa.Table, pa.Table], salts: int, partitions: int
+) -> None:
+    left, right = (spark.createDataFrame(table).repartition(partitions) for table in tables)
+    spec = JoinSpec((("a", "a"), ("b", "b")), how)
+    answer = skew_join(left, right, spec, mixed(left, right, spec, salts))
+    numbers = answer.select("x") if how in ("semi", "anti") else answer.select("x", "y")
+    assert Counter(map(tuple, numbers.collect())) == expected_rows(*tables, how)
+
+
+@settings(max_examples=3, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(tables=sides())
+def test_counts_of_hot_keys_are_exact(spark: SparkSession, tables: tuple[pa.Table, pa.Table]) -> None:
+    from common.transforms.hot_keys import hot_key_counts, hot_keys_by_sketch
+
+    left, right = (spark.createDataFrame(table).repartition(3) for table in tables)
+    both = joined_sides(left, right, JoinSpec((("a", "a"), ("b", "b"))))
+    found: dict[Any, list[int]] = {}
+    for at, table in enumerate(tables):
+        for row in table.to_pylist():
+            pair = row["a"], row["b"]
+            key = None if None in pair else (shown(0.0 if pair[0] == 0.0 else pair[0]), pair[1])
+            found.setdefault(key, [0, 0])[at] += 1
+    rows = [[row["left_rows"], row["right_rows"]] for row in hot_keys_by_sketch(both, share=0.001).collect()]
+    assert sorted(rows) == sorted(found.values())
+    texts = [(str(row["a"]), str(row["b"])) for table in tables for row in table.to_pylist()]
+    rows = [[row["left_rows"], row["right_rows"]] for row in hot_key_counts(both, texts).collect()]
+    assert sorted(rows) == sorted(found.values())
