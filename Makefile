@@ -19,7 +19,7 @@ SPARK_NEXT := 4.3.0
 UV ?= uv
 say = @printf '%s\n' "$(1)" >&2
 
-.PHONY: help setup data topn test test-fast test-comet e2e lint fmt bench bench-engines bench-topn zip clean lock test-next FORCE
+.PHONY: help setup data topn word-count skew-join test test-fast test-comet e2e lint fmt bench bench-engines bench-topn bench-words bench-skew zip clean lock test-next FORCE
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z][a-z0-9-]*:.*## / {printf "  make %-14s %s\n", $$1, $$2}' Makefile
@@ -30,6 +30,17 @@ data: $(DATA) ## a year of flights as Parquet, from a locked package (no downloa
 
 topn: .venv/.run .venv/.suite $(DATA) ## the ten busiest destinations: sets up what is missing, then runs the job
 	.venv/bin/saltpan run topn --input data/generated/flights --group-by dest --score 'count(*) as flights' --n 10
+
+word-count: .venv/.run .venv/.suite ## the commonest words of PySpark's own sources, nine megabytes with their documentation
+	.venv/bin/saltpan run word-count --input '.venv/lib/python3*/site-packages/pyspark/**/*.py' --stop-words en --min-length 2 --top 20
+
+skew-join: .venv/.run .venv/.suite $(DATA) ## flights without a plane, flights with the weather, and hot carriers taken apart
+	.venv/bin/saltpan run skew-join --left data/generated/flights --right data/generated/planes --on tailnum --how anti \
+	  --select date,carrier,flight,tailnum
+	.venv/bin/saltpan run skew-join --left data/generated/flights --right data/generated/weather --on origin,time_hour \
+	  --how left --select date,origin,time_hour,flight,wind_speed
+	.venv/bin/saltpan run skew-join --left data/generated/flights --right data/generated/airlines --on carrier \
+	  --strategy isolate --verify --select date,carrier,name,flight
 
 test: $(DATA) test-fast ## all tests but e2e: sets up what is missing, then runs them
 	$(PYTEST) -m 'spark and not e2e' -n 2 $(SPARK_TESTS)
@@ -66,6 +77,13 @@ bench-engines: .venv/.dev .venv/.suite ## 20 million rows: plain Spark against C
 
 bench-topn: .venv/.dev .venv/.suite ## 20 million rows: every strategy of topn, plain and on Comet, DuckDB and Polars beside
 	$(PY) bench/topn.py
+
+bench-skew: .venv/.dev .venv/.suite ## 20 million rows under skew: skew-join and skew-aggregate beside Spark's own plans, with a picture
+	$(PY) bench/skew.py
+	$(PY) bench/skew_aggregate.py
+
+bench-words: .venv/.dev .venv/.suite ## 370 MB of text: every strategy of word-count, DuckDB and Polars beside
+	$(PY) bench/words.py
 
 zip: .venv/.run .venv/.suite ## dist/: the wheel, and the archive for --py-files
 	@rm -f dist/saltpan-*.whl

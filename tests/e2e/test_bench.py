@@ -64,6 +64,25 @@ def test_engines_measures_the_three_kinds_of_work(bench: Bench, comet_jar: Path)
         assert {name: len(times) for name, times in rounds.items()} == {"group by": 1, "window": 1, "join": 1}
 
 
+def test_words_compares_all_ways_to_the_same_answer(shell: Shell) -> None:
+    asked = [sys.executable, ROOT / "bench" / "words.py", "--megabytes", "1", "--repeats", "1"]
+    ended = shell([*asked, "--results", shell.folder], timeout=600)
+    assert ended.code == 0, ended.err
+    (kept,) = shell.folder.glob("words-*.json")
+    found = json.loads(kept.read_text())
+    ways = {(item["task"], item["side"], item["way"]) for item in found["measurements"]}
+    spark = {("spark", way) for way in ("plain sql", "auto", "sql")}
+    others = {("duckdb", "query"), ("polars", "query")}
+    assert ways == {("split", "spark", "plain rdd")} | {
+        (task, *way) for task in ("split", "words", "mixed") for way in spark | others
+    }
+    # Twelve words a line, none of them parted by the rule.
+    words = {item["task"]: item["answer"]["words"] for item in found["measurements"]}
+    assert words["split"] == words["words"] == 12 * round(1_000_000 / 77.4)
+    assert {row["outcome"] for row in found["targets"]} <= {"met", "missed"}
+    assert "13 answers compared: all equal" in ended.out
+
+
 def given(side: str, strategy: str, **answer: str) -> Measurement:
     return Measurement("cat-3", side, strategy, 1.0, 1.0, answer=answer)
 

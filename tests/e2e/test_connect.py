@@ -336,3 +336,29 @@ def test_a_server_can_do_what_the_registry_says(shell: Shell, remote: str) -> No
     can = capabilities("connect", spark_version=told["spark"])
     assert told["works"] == {name: name in can for name in known_capabilities()}, ended.err
     assert (told["name"], told["core_count"], told["tags"]) == ("connect", 2, ["a; b"])
+
+
+def test_words_are_counted_in_rows_with_a_tokenizer_from_here(
+    saltpan: Run, remote: str, tmp_path: Path
+) -> None:
+    (tmp_path / "else where" / "my_words.py").write_text("def cut(line):\n    return line.split(';')\n")
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a b.txt").write_bytes(b"\xef\xbb\xbfone;two\r\ntwo")
+    (tmp_path / "in" / "c.txt").write_bytes(b"two;\xff")
+    asked = ["--input", tmp_path / "in", "--tokenizer", "my_words:cut", "--document-frequency", "--top", "2"]
+    ended = saltpan(
+        "word-count",
+        *asked,
+        "--on-decode-error",
+        "replace",
+        "--verify",
+        "--format",
+        "csv",
+        "--remote",
+        remote,
+    )
+    assert (ended.code, ended.out.split()) == (0, ["word,count,documents,rank", "two,3,2,1", "one,1,1,2"]), (
+        ended.err
+    )
+    assert "Spark reads the rows for them: the workers may be on another machine" in ended.err
+    assert "counted: undecodable 1\n" in ended.err

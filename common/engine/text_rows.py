@@ -1,0 +1,56 @@
+"""The lines of text files as rows, each with its file's path: where workers cannot open the files."""
+
+from __future__ import annotations
+
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from common.engine.data_files import DataFile
+from common.engine.listing import Listing
+from common.engine.tables import load
+
+TEXT = "value"
+
+
+def read_lines(spark: SparkSession, listing: Listing, *, file_column: str) -> DataFrame:
+    """The lines of an input of plain text.
+
+    Args:
+        spark: The session.
+        listing: What was found.
+        file_column: Name of the column that holds the path of a line's file.
+
+    Returns:
+        `value: string`, the file column, the partition columns. A line ends at \\n, \\r\\n or \\r. Its bytes
+        are those of the file, UTF-8 or not.
+
+    Plan:
+        Lazy.
+    """
+    if not listing.is_listed:
+        lines = spark.read.format("text").options(**listing.options).load(list(listing.request.paths))
+        return _with_file(lines, file_column, local=False)
+    if not listing.files:
+        return spark.createDataFrame([], f"{TEXT} STRING, `{file_column}` STRING")
+    groups: dict[str, list[DataFile]] = {}
+    for file in listing.files:
+        groups.setdefault(file.base if listing.partition_columns else "", []).append(file)
+    schema = ((TEXT, "STRING"),)
+    frames = [load(spark, listing, files, schema=schema) for files in groups.values()]
+    return reduce(
+        DataFrame.unionByName, [_with_file(frame, file_column, local=listing.is_local) for frame in frames]
+    )
+
+
+def _with_file(lines: DataFrame, name: str, *, local: bool) -> DataFrame:
+    path = _plain(F.col("_metadata.file_path"), local=local)
+    first, *partitions = lines.columns
+    return lines.select(first, path.alias(name), *(f"`{column}`" for column in partitions))
+
+
+def _plain(url: Column, *, local: bool) -> Column:
+    """A path as a person writes it, from the URL that Spark gives; a plus sign is one."""
+    decoded = F.url_decode(F.replace(url, F.lit("+"), F.lit("%2B")))
+    return F.regexp_replace(decoded, "^file:/+", "/") if local else decoded
