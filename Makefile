@@ -12,6 +12,8 @@ PY := .venv/bin/python
 PYTEST := $(PY) -m pytest
 SPARK_TESTS := tests/transforms tests/properties tests/plans
 COMET_TESTS := $(wildcard tests/transforms/test_topn*.py) tests/transforms/test_fingerprint.py tests/properties
+NEXT_TESTS := tests/transforms tests/plans
+E2E_TESTS := tests/e2e
 DATA := data/generated/manifest.json
 CODE := $(wildcard common jobs tests data bench)
 SPARK := 4.1.3
@@ -49,13 +51,13 @@ test-fast: .venv/.dev .venv/.suite ## the tests that need no JVM, in seconds
 	$(PYTEST) -m 'not spark' -n 2 --dist worksteal tests/unit tests/architecture common jobs
 
 e2e: .venv/.dev .venv/.suite $(DATA) ## real spark-submit and saltpan runs, each in its own process
-	$(PYTEST) -m e2e -n 2 --dist loadfile tests/e2e
+	$(PYTEST) -m e2e -n 2 --dist loadfile $(E2E_TESTS)
 
 test-comet: .venv/.dev .venv/.suite $(DATA) ## the tests of transforms and properties with Comet under them
 	$(PYTEST) --engine comet -m 'not e2e' -k 'not heap' -n 2 $(COMET_TESTS)
 
 test-next: .venv-next/.next .venv-next/.suite $(DATA) ## the tests on the next Spark, in an environment of its own
-	.venv-next/bin/python -m pytest -m 'not e2e and not properties' -k 'not heap' -n 2 tests/transforms tests/plans
+	.venv-next/bin/python -m pytest -m 'not e2e and not properties' -k 'not heap' -n 2 $(NEXT_TESTS)
 
 lint: .venv/.dev .venv/.suite ## ruff, mypy and the floors of import-linter
 	$(PY) -m ruff check $(CODE)

@@ -71,6 +71,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReque
 
     from common.engine.comet import is_active
     from common.engine.local_session import worker_python
+    from common.engine.worker_daemon import daemon_settings
 
     scratch: Path = tmp_path_factory.mktemp("spark")
     engine = request.config.getoption("--engine")
@@ -90,7 +91,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReque
             "spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Duser.timezone=UTC"
         )
         .config("spark.driver.memory", "2g")
-        .config(map=comet)
+        .config(map={**comet, **daemon_settings({}, named="")})
     )
     with worker_python(""):
         session = builder.getOrCreate()

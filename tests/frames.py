@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from inspect import signature
 from typing import Any
 from unittest.mock import PropertyMock, patch
 
@@ -31,6 +32,8 @@ _ACTIONS = (
     "toPandas",
 )
 _PROPERTIES = ("rdd", "write", "writeStream")
+# Spark 4.3 asks which zone its timestamps are of; before, it is UTC.
+_ZONE = {"timezone": "UTC"} if "timezone" in signature(to_arrow_schema).parameters else {}
 
 
 def frame(
@@ -46,7 +49,7 @@ def frame(
     They go over as Arrow: a list of tuples would start a Python worker for every task that reads it.
     """
     kinds = StructType.fromDDL(schema)
-    columns = to_arrow_schema(kinds)
+    columns = to_arrow_schema(kinds, **_ZONE)
     ordered = list(reversed(rows)) if flip else list(rows)
     values = [pa.array([row[at] for row in ordered], column.type) for at, column in enumerate(columns)]
     df = spark.createDataFrame(pa.Table.from_arrays(values, schema=columns), kinds)

@@ -22,6 +22,7 @@ from common.engine.chatter import Classifier, captured_stderr, classify
 from common.engine.handle import Addition, Engine
 from common.engine.installation import foreign_common, prepare_installation
 from common.engine.package import worker_package
+from common.engine.worker_daemon import MODULE_KEY, daemon_settings
 from common.settings.engines import EngineKind
 from common.settings.profiles import Profile, Setting
 
@@ -145,6 +146,14 @@ def _with_additions(profile: Profile, additions: Sequence[Addition]) -> dict[str
     return settings
 
 
+def _daemon(settings: dict[str, Setting]) -> dict[str, str]:
+    """The workers' daemon, where this machine runs them and nobody asks for another."""
+    given = {key: setting.value for key, setting in settings.items()}
+    if MODULE_KEY in given or not given.get("spark.master", "local").startswith("local"):
+        return {}
+    return daemon_settings(os.environ, named=given.get("spark.pyspark.python", ""))
+
+
 def _builder(
     app_name: str, settings: dict[str, Setting], *, log_config: Path | None, additions: Sequence[Addition]
 ) -> SparkSession.Builder:
@@ -152,6 +161,8 @@ def _builder(
     builder = SparkSession.builder.appName(app_name).config("spark.api.mode", "classic")
     for setting in settings.values():
         builder = builder.config(setting.key, setting.value)
+    for key, value in _daemon(settings).items():
+        builder = builder.config(key, value)
     # All answers are given in UTC; what the profile says comes later and wins.
     options = ["-Duser.timezone=UTC", *(text for addition in additions for text in addition.java_options)]
     if log_config is not None:

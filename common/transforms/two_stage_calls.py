@@ -28,10 +28,13 @@ _SKETCH = (
     "histogram_numeric", "hll_sketch_agg", "hll_union_agg", "kll_merge_agg_bigint", "kll_merge_agg_double",
     "kll_merge_agg_float", "kll_sketch_agg_bigint", "kll_sketch_agg_double", "kll_sketch_agg_float",
     "percentile_approx", "theta_intersection_agg", "theta_sketch_agg", "theta_union_agg",
+    "tuple_intersection_agg_double", "tuple_intersection_agg_integer", "tuple_sketch_agg_double",
+    "tuple_sketch_agg_integer", "tuple_union_agg_double", "tuple_union_agg_integer",
 )  # fmt: skip
 LISTS = ("collect_list", "array_agg")
 _JOINED = ("listagg", "string_agg")
 _QUANTILES = ("percentile", "median", "percentile_cont", "percentile_disc")
+_WHOLE = ("collect_union", "measure")  # Spark 4.2 and 4.3
 _UNSTEADY = ("first", "first_value", "last", "last_value", "any_value")
 KINDS: dict[str, Kind] = {
     **dict.fromkeys(_COMBINED, "combined"),
@@ -40,14 +43,15 @@ KINDS: dict[str, Kind] = {
     **dict.fromkeys(_QUANTILES, "quantile"),
     "mode": "mode",
     "collect_set": "set",
+    **dict.fromkeys(_WHOLE, "whole"),
 }
 # What a second stage is for, as users are told it.
 TWO_STAGE = ("percentile", "median", "percentile_cont", "percentile_disc", "mode", "collect_set")
 # What SQL calls otherwise than Python, or Python has elsewhere.
 _ONLY_SQL = (
     "approx_top_k_estimate", "bigint", "binary", "boolean", "date", "double", "float", "from_avro",
-    "from_protobuf", "int", "len", "luhn_check", "mod", "schema_of_avro", "smallint", "space", "string",
-    "time", "timestamp", "tinyint", "to_avro", "to_protobuf",
+    "from_protobuf", "int", "len", "localtime", "luhn_check", "mod", "schema_of_avro", "smallint", "space",
+    "string", "time", "timestamp", "tinyint", "to_avro", "to_protobuf",
 )  # fmt: skip
 _NUMBER = re.compile(r"(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?[dD]?")
 _LIST = re.compile(r"array\s*\((.*)\)", re.IGNORECASE | re.DOTALL)
