@@ -91,7 +91,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReque
             "spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Duser.timezone=UTC"
         )
         .config("spark.driver.memory", "2g")
-        .config(map={**comet, **daemon_settings({}, named="")})
+        .config(map={**comet, **daemon_settings({})})
     )
     with worker_python(""):
         session = builder.getOrCreate()

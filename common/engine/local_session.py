@@ -148,10 +148,10 @@ def _with_additions(profile: Profile, additions: Sequence[Addition]) -> dict[str
 
 def _daemon(settings: dict[str, Setting]) -> dict[str, str]:
     """The workers' daemon, where this machine runs them and nobody asks for another."""
-    given = {key: setting.value for key, setting in settings.items()}
-    if MODULE_KEY in given or not given.get("spark.master", "local").startswith("local"):
+    master = settings.get("spark.master")
+    if MODULE_KEY in settings or (master is not None and not master.value.startswith("local")):
         return {}
-    return daemon_settings(os.environ, named=given.get("spark.pyspark.python", ""))
+    return daemon_settings(os.environ)
 
 
 def _builder(

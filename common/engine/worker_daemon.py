@@ -8,38 +8,39 @@ each of its packages, PySpark's own zip. That is a third of a second in which th
 from __future__ import annotations
 
 import importlib
-import importlib.metadata
 import sys
 import zipimport
 from collections.abc import Callable, Mapping
+from importlib.metadata import distributions
 from pathlib import Path
 
 import pyspark
+
+from common.engine.worker_python import find_worker_python
 
 MODULE_KEY = "spark.python.daemon.module"
 _CURED_PYTHON = (3, 13)
 _CURED_SPARK = (4, 2)
 
-Stamp = tuple[int, int]
 
-
-def daemon_settings(environ: Mapping[str, str], *, named: str) -> dict[str, str]:
-    """The setting that makes this module the workers' daemon; none where it cannot be had or changes nothing.
+def daemon_settings(environ: Mapping[str, str]) -> dict[str, str]:
+    """The setting that makes this module the daemon of workers on this machine; none where it cures nothing.
 
     Args:
-        environ: The environment that the session is started in.
-        named: The workers' Python as the profile names it, or "".
+        environ: PYSPARK_PYTHON names the workers' Python, which must have the suite.
+
+    Raises:
+        InstallationError: there is no such Python, or of another version.
     """
-    program = environ.get("PYSPARK_PYTHON") or named or sys.executable
     spark = tuple(int(part) for part in pyspark.__version__.split(".")[:2])
     if sys.version_info >= _CURED_PYTHON or spark >= _CURED_SPARK:
         return {}
-    return {MODULE_KEY: __name__} if program == sys.executable and _is_installed() else {}
+    return {MODULE_KEY: __name__} if find_worker_python(environ).is_ours and _is_installed() else {}
 
 
 def _is_installed() -> bool:
     """Whether any process of this Python can import the suite, wherever it is started."""
-    return any(True for _ in importlib.metadata.distributions(name="saltpan"))
+    return next(iter(distributions(name="saltpan")), None) is not None
 
 
 def read_when_changed(
@@ -50,7 +51,7 @@ def read_when_changed(
     Args:
         read: Python's own.
     """
-    stamps: dict[tuple[str, str], Stamp | None] = {}
+    stamps: dict[tuple[str, str], tuple[int, int] | None] = {}
 
     def invalidate_caches(importer: zipimport.zipimporter) -> None:
         key, stamp = (importer.archive, importer.prefix), _stamp(importer.archive)
@@ -61,12 +62,18 @@ def read_when_changed(
     return invalidate_caches
 
 
-def _stamp(archive: str) -> Stamp | None:
+def _stamp(archive: str) -> tuple[int, int] | None:
     try:
         found = Path(archive).stat()
     except OSError:
         return None
     return found.st_mtime_ns, found.st_size
+
+
+def _forget_the_suite() -> None:
+    """Workers import the suite that the driver ships, which need not be the one that is installed here."""
+    for name in [name for name in sys.modules if name == "common" or name.startswith("common.")]:
+        del sys.modules[name]
 
 
 def main() -> None:
@@ -76,6 +83,7 @@ def main() -> None:
     from pyspark.daemon import manager
 
     importlib.invalidate_caches()  # here once, and not in each of the processes that it forks
+    _forget_the_suite()
     manager()  # type: ignore[no-untyped-call]
 
 

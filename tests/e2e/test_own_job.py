@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import time
@@ -153,7 +154,9 @@ def test_workers_import_the_same_suite_with_the_same_python(
     assert ended.code == 0, ended.err
     assert ended.record is not None
     versions = ended.record["versions"]
-    assert ended.out.splitlines()[1].split(",")[:2] == [versions["suite"], versions["python"]]
+    version, python, place = ended.out.splitlines()[1].split(",")
+    assert [version, python] == [versions["suite"], versions["python"]]
+    assert re.search(r"/saltpan_common_\w+\.zip/common/__init__\.py$", place)  # not what is installed
 
 
 def test_a_foreign_package_of_our_name_in_the_current_folder(

@@ -119,3 +119,21 @@ def test_an_environment_that_asks_for_connect_does_not_change_the_kind(builder: 
     with opened(profile()):
         pass
     assert builder.conf["spark.api.mode"] == "classic"
+
+
+@pytest.mark.parametrize(
+    ("given", "daemon"),
+    [
+        ({}, "ours"),
+        ({"spark.master": "local[2]"}, "ours"),
+        ({"spark.master": "spark://cluster:7077"}, None),
+        ({"spark.python.daemon.module": "theirs"}, "theirs"),
+    ],
+)
+def test_workers_of_this_machine_have_our_daemon_unless_another_is_asked_for(
+    builder: Builder, monkeypatch: pytest.MonkeyPatch, given: dict[str, str], daemon: str | None
+) -> None:
+    key = "spark.python.daemon.module"
+    monkeypatch.setattr(local_session, "daemon_settings", lambda environ: {key: "ours"})
+    with opened(profile(flag=given)):
+        assert builder.conf.get(key) == daemon

@@ -12,6 +12,7 @@ import pytest
 
 from common.engine import worker_daemon
 from common.engine.worker_daemon import MODULE_KEY, daemon_settings, read_when_changed
+from common.engine.worker_python import WorkerPython
 
 
 def _archive(path: Path, module: str) -> None:
@@ -53,14 +54,13 @@ def test_an_archive_that_is_gone_is_looked_for_every_time(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("python", "spark", "environ", "named", "is_set"),
+    ("python", "spark", "environ", "installed", "is_set"),
     [
-        ((3, 11, 7), "4.1.3", {}, "", True),
-        ((3, 11, 7), "4.1.3", {}, sys.executable, True),
-        ((3, 11, 7), "4.1.3", {"PYSPARK_PYTHON": sys.executable}, "/other/python3", True),
-        ((3, 11, 7), "4.1.3", {}, "/other/python3", False),
-        ((3, 13, 0), "4.1.3", {}, "", False),
-        ((3, 11, 7), "4.2.0", {}, "", False),
+        ((3, 11, 7), "4.1.3", {}, True, True),
+        ((3, 11, 7), "4.1.3", {"PYSPARK_PYTHON": sys.executable}, True, True),
+        ((3, 11, 7), "4.1.3", {}, False, False),
+        ((3, 13, 0), "4.1.3", {}, True, False),
+        ((3, 11, 7), "4.2.0", {}, True, False),
     ],
 )
 def test_where_the_daemon_is_ours(
@@ -68,10 +68,18 @@ def test_where_the_daemon_is_ours(
     python: tuple[int, int, int],
     spark: str,
     environ: dict[str, str],
-    named: str,
+    installed: bool,
     is_set: bool,
 ) -> None:
     monkeypatch.setattr(sys, "version_info", python)
     monkeypatch.setattr(worker_daemon.pyspark, "__version__", spark)
-    expected = {MODULE_KEY: "common.engine.worker_daemon"} if is_set else {}
-    assert daemon_settings(environ, named=named) == expected
+    monkeypatch.setattr(worker_daemon, "distributions", lambda name: [name] if installed else [])
+    assert daemon_settings(environ) == ({MODULE_KEY: "common.engine.worker_daemon"} if is_set else {})
+
+
+def test_another_python_need_not_have_the_suite(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "version_info", (3, 11, 7))
+    monkeypatch.setattr(worker_daemon.pyspark, "__version__", "4.1.3")
+    theirs = WorkerPython("/other/python3", "3.11", is_ours=False)
+    monkeypatch.setattr(worker_daemon, "find_worker_python", lambda environ: theirs)
+    assert daemon_settings({"PYSPARK_PYTHON": "/other/python3"}) == {}
