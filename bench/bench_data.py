@@ -100,4 +100,4 @@ TABLES: dict[str, Callable[[int], str]] = {
     "uniform": _uniform,
 }
 # Small enough for a task of its own each, on a hundred cores.
-GROUP_ROWS = {"skewed": 100_000, "zipf": 100_000, "uniform": 100_000}
+GROUP_ROWS = {"dims": 100_000, "skewed": 100_000, "zipf": 100_000, "uniform": 100_000}

@@ -60,7 +60,7 @@ class Measurement:
         choice: What auto chooses for 100 cores.
         seconds: Until all rows were consumed, here.
         cpu_seconds: Of the JVM.
-        replayed_seconds: The tasks on so many cores, a stage after the other.
+        replayed_seconds: The tasks on so many cores, see `waves`.
         longest_seconds: The longest task.
         uneven_ratio: The longest task of a shuffle's stage over the median one, in the worst stage.
     """
@@ -122,7 +122,7 @@ def _best(spark: SparkSession, file: Path, case: str, repeats: int) -> Iterator[
 
 def _measured(spark: SparkSession, file: Path, case: str, strategy: str) -> Measurement:
     from common.engine.stage_metrics import stage_mark, stages_since
-    from common.tuning.levelness import replayed_seconds
+    from common.tuning.levelness import StageRun, replayed_seconds, waves
 
     mark, started, cpu = stage_mark(spark), time.perf_counter(), jvm_cpu_seconds(spark)
     frame, choice = _frame(spark, file, case, strategy)
@@ -130,6 +130,7 @@ def _measured(spark: SparkSession, file: Path, case: str, strategy: str) -> Meas
     seconds, cpu = time.perf_counter() - started, jvm_cpu_seconds(spark) - cpu
     stages = stages_since(spark, mark) or ()
     tasks = [stage.task_seconds for stage in stages]
+    replayed = waves(StageRun(it.submitted, it.completed, it.task_seconds) for it in stages)
     shuffled = [stage.task_seconds for stage in stages if sum(stage.shuffle_read_rows)]
     return Measurement(
         case,
@@ -137,7 +138,7 @@ def _measured(spark: SparkSession, file: Path, case: str, strategy: str) -> Meas
         choice,
         seconds,
         cpu,
-        {str(cores): replayed_seconds(tasks, cores) for cores in CORES},
+        {str(cores): replayed_seconds(replayed, cores) for cores in CORES},
         max(map(max, tasks), default=0.0),
         max((max(it) / max(sorted(it)[len(it) // 2], 0.001) for it in shuffled), default=1.0),
     )

@@ -106,7 +106,12 @@ class Bench:
             "cpu_seconds": jvm_cpu_seconds(self._spark) - cpu,
             "choice": decision,
             "stages": [
-                {"seconds": stage.task_seconds, "shuffle_read_bytes": sum(stage.shuffle_read_bytes)}
+                {
+                    "seconds": stage.task_seconds,
+                    "shuffle_read_bytes": sum(stage.shuffle_read_bytes),
+                    "submitted": stage.submitted,
+                    "completed": stage.completed,
+                }
                 for stage in stages
             ],
         }
@@ -186,7 +191,7 @@ def _settings(strategy: str, paths: Mapping[str, Path]) -> Any:
     return model(
         on=(ON,),
         strategy=strategy,
-        max_broadcast_bytes=str(LIMIT_BYTES_PER_ROW * pq.read_metadata(paths["right"]).num_rows),
+        max_broadcast_bytes=f"{LIMIT_BYTES_PER_ROW * pq.read_metadata(paths['right']).num_rows}b",
         replication_budget=4.0,
         **{name: (str(path),) for name, path in paths.items()},
     )

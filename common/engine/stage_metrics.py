@@ -49,6 +49,8 @@ class StageTasks:
         input_bytes: Read from files, by all tasks.
         spilled_bytes: Written to disk for lack of memory, by all tasks.
         cpu_seconds: Of all tasks; without what native libraries use in threads of their own.
+        submitted: When it was ready to run, in seconds since 1970; None where Spark does not tell.
+        completed: When its last task ended, likewise.
     """
 
     stage_id: int
@@ -63,6 +65,8 @@ class StageTasks:
     input_bytes: int
     spilled_bytes: int
     cpu_seconds: float
+    submitted: float | None = None
+    completed: float | None = None
 
 
 def stage_mark(spark: SparkSession) -> int | None:
@@ -107,6 +111,11 @@ def task_seconds(spark: SparkSession, mark: int | None) -> dict[int, tuple[float
 
 def _text(problem: Exception) -> str:
     return f"{type(problem).__name__}: {problem}".partition("\n")[0]
+
+
+def _seconds(date: Any) -> float | None:
+    """An optional date of Java."""
+    return date.get().getTime() / 1000 if date.isDefined() else None
 
 
 class _Store:
@@ -172,6 +181,8 @@ class _Store:
             input_bytes=data.inputBytes(),
             spilled_bytes=data.diskBytesSpilled(),
             cpu_seconds=data.executorCpuTime() / 1e9,
+            submitted=_seconds(data.submissionTime()),
+            completed=_seconds(data.completionTime()),
         )
 
     def _getters(self) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from common.engine.handle import Engine
 from common.engine.stage_metrics import StageTasks, stage_mark, stages_since
 from common.runs.record import RunRecord
-from common.tuning.levelness import StageLevels, replayed_seconds, stage_levels
+from common.tuning.levelness import StageLevels, StageRun, replayed_seconds, stage_levels, waves
 
 KEPT_STAGES = 50
 REPLAYED_CORES = (2, 16, 100)
@@ -41,7 +41,7 @@ def _record(stages: Sequence[StageTasks], record: RunRecord) -> None:
     longest = sorted(levels, key=lambda it: it.seconds.total, reverse=True)
     kept = {(it.stage, it.attempt) for it in longest[:KEPT_STAGES]}
     record.stages = [it.record() for it in levels if (it.stage, it.attempt) in kept]
-    tasks = [stage.task_seconds for stage in stages]
+    tasks = waves(StageRun(it.submitted, it.completed, it.task_seconds) for it in stages)
     record.replayed_seconds = {
         str(cores): round(replayed_seconds(tasks, cores), 3) for cores in REPLAYED_CORES
     }

@@ -143,15 +143,63 @@ def spread(values: Iterable[float]) -> Spread:
     return Spread(ordered[0], statistics.median(ordered), p95, ordered[-1], sum(ordered))
 
 
-def replayed_seconds(stages: Iterable[Sequence[float]], cores: int) -> float:
-    """Wall time of these tasks on so many cores: the longest first, the stages one after the other.
+@dataclass(frozen=True)
+class StageRun:
+    """When a stage ran, and what its tasks took.
 
-    What it leaves out: stages that overlap, the time a task waits or is started, the network, and that tasks
-    get slower when they share a machine. It compares ways to divide the same work, and is no forecast.
-    Longest-first is at most 4/3 - 1/(3 cores) of the best order (Graham, 1969).
+    Attributes:
+        submitted: When it was ready to run, in seconds of any clock; None where nobody tells.
+        completed: When its last task ended, on the same clock; None where nobody tells.
+        task_seconds: Run time of each task.
+    """
+
+    submitted: float | None
+    completed: float | None
+    task_seconds: Sequence[float]
+
+
+def waves(stages: Iterable[StageRun]) -> list[list[float]]:
+    """The tasks of stages that did not wait for each other, together.
+
+    A stage that was submitted before another had ended does not need that one's result, as the two sides of
+    a join. One that was submitted later may, and counts as if it did.
+
+    Returns:
+        The seconds of each wave's tasks, by the time that it began.
+
+    >>> left, right = StageRun(0.0, 9.0, [4.0, 5.0]), StageRun(0.1, 2.0, [1.0])
+    >>> waves([left, right, StageRun(9.1, 12.0, [3.0])])
+    [[4.0, 5.0, 1.0], [3.0]]
+    >>> waves([StageRun(None, None, [1.0]), StageRun(None, None, [2.0])])
+    [[1.0], [2.0]]
+    """
+    timed, untimed = [], []
+    for stage in stages:
+        if stage.submitted is None or stage.completed is None:
+            untimed.append(list(stage.task_seconds))
+        else:
+            timed.append((stage.submitted, stage.completed, stage.task_seconds))
+    found: list[list[float]] = []
+    first_end = -math.inf
+    for submitted, completed, seconds in sorted(timed, key=lambda it: it[:2]):
+        if submitted < first_end:
+            found[-1] += seconds
+            first_end = min(first_end, completed)
+        else:
+            found.append(list(seconds))
+            first_end = completed
+    return found + untimed
+
+
+def replayed_seconds(waves: Iterable[Sequence[float]], cores: int) -> float:
+    """Wall time of these tasks on so many cores: the longest first, the waves one after the other.
+
+    What it leaves out: the time a task waits or is started, the network, and that tasks get slower when they
+    share a machine. It compares ways to divide the same work, and is no forecast. Longest-first is at most
+    4/3 - 1/(3 cores) of the best order (Graham, 1969).
 
     Args:
-        stages: For each stage the seconds of its tasks.
+        waves: For each wave of stages the seconds of its tasks.
         cores: Tasks that run at the same time.
 
     Raises:
@@ -166,7 +214,7 @@ def replayed_seconds(stages: Iterable[Sequence[float]], cores: int) -> float:
     """
     if cores < 1:
         raise ParameterError("parameter", "cores", expected="at least 1", got=str(cores))
-    return sum(_longest_first(tasks, cores) for tasks in stages)
+    return sum(_longest_first(tasks, cores) for tasks in waves)
 
 
 def _longest_first(tasks: Sequence[float], cores: int) -> float:

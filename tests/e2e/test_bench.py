@@ -64,6 +64,32 @@ def test_engines_measures_the_three_kinds_of_work(bench: Bench, comet_jar: Path)
         assert {name: len(times) for name, times in rounds.items()} == {"group by": 1, "window": 1, "join": 1}
 
 
+def test_skew_compares_all_strategies_to_the_same_rows(bench: Bench) -> None:
+    kept, out = bench("skew", "--shapes", "skewed", "--sides", "spark")
+    assert list(kept["seconds"]["skewed"]["spark"]) == ["plain", "shuffle", "isolate", "salt", "auto"]
+    levels = kept["level"]["skewed"]["spark"]
+    assert list(levels) == ["plain, no AQE", "plain", "salt", "auto"]
+    # Without AQE the join's stage has the partitions that were asked for.
+    assert levels["plain, no AQE"]["join_tasks"] == 200
+    answers = [line["answer"] for lines in kept["timed"].values() for line in lines if "answer" in line]
+    # Each of the 20,000 facts has its one row of dims.
+    assert [answer["row_count"] for answer in answers] == ["20000"] * 5
+    assert {row["outcome"] for row in kept["targets"]} <= {"met", "missed"}
+    assert "skewed.svg" in out
+
+
+def test_skew_aggregate_compares_both_strategies(shell: Shell) -> None:
+    asked = [sys.executable, ROOT / "bench" / "skew_aggregate.py", "--rows", "20000", "--repeats", "1"]
+    ended = shell([*asked, "--only", "mode", "--results", shell.folder], timeout=600)
+    assert ended.code == 0, ended.err
+    kept = json.loads((shell.folder / "skew_aggregate-20000.json").read_text())
+    assert [(it["case"], it["strategy"]) for it in kept["measured"]] == [
+        ("mode", "plain"),
+        ("mode", "two-stage"),
+    ]
+    assert "20,000 rows; all answers equal" in ended.out
+
+
 def test_words_compares_all_ways_to_the_same_answer(shell: Shell) -> None:
     asked = [sys.executable, ROOT / "bench" / "words.py", "--megabytes", "1", "--repeats", "1"]
     ended = shell([*asked, "--results", shell.folder], timeout=600)

@@ -14,7 +14,7 @@ from common.engine.stage_metrics import StageTasks
 from common.runs import levels as levels_module
 from common.runs.levels import KEPT_STAGES, stages_recorded
 from common.runs.record import RunRecord, load_record
-from common.tuning.levelness import Spread, replayed_seconds, spread, stage_levels
+from common.tuning.levelness import Spread, StageRun, replayed_seconds, spread, stage_levels, waves
 
 
 @pytest.mark.parametrize(
@@ -62,6 +62,19 @@ def test_stages_follow_each_other_whatever_the_order_of_tasks() -> None:
 def test_no_cores_are_refused(cores: int) -> None:
     with pytest.raises(ParameterError, match=f"`cores`: expected at least 1, got {cores}"):
         replayed_seconds([[1.0]], cores)
+
+
+def test_stages_that_overlap_are_one_wave() -> None:
+    # Two sides of a join run at once; a third stage begins when the second has ended, before the first has.
+    left, right = StageRun(0.0, 9.0, [4.0, 5.0]), StageRun(0.5, 2.0, [1.0])
+    after_right = StageRun(2.0, 4.0, [7.0])
+    last = StageRun(9.0, 10.0, [8.0])
+    assert waves([last, after_right, right, left]) == [[4.0, 5.0, 1.0], [7.0], [8.0]]
+    # Two cores end 4 + 1 and 5 at 5.0; then 7, then 8.
+    assert replayed_seconds(waves([left, right, after_right, last]), 2) == 5.0 + 7.0 + 8.0
+    untold = StageRun(3.0, None, [2.0])
+    assert waves([untold, right, StageRun(None, 7.0, [3.0])]) == [[1.0], [2.0], [3.0]]
+    assert waves([]) == []
 
 
 def test_spreads() -> None:
