@@ -21,7 +21,7 @@ SPARK_NEXT := 4.3.0
 UV ?= uv
 say = @printf '%s\n' "$(1)" >&2
 
-.PHONY: help setup data topn word-count skew-join test test-fast test-comet e2e lint fmt bench bench-engines bench-topn bench-words bench-skew zip clean lock test-next FORCE
+.PHONY: help setup data topn word-count skew-join lookup test test-fast test-comet e2e lint fmt bench bench-engines bench-topn bench-words bench-skew bench-lookup zip clean lock test-next FORCE
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z][a-z0-9-]*:.*## / {printf "  make %-14s %s\n", $$1, $$2}' Makefile
@@ -43,6 +43,14 @@ skew-join: .venv/.run .venv/.suite $(DATA) ## flights without a plane, flights w
 	  --how left --select date,origin,time_hour,flight,wind_speed
 	.venv/bin/saltpan run skew-join --left data/generated/flights --right data/generated/airlines --on carrier \
 	  --strategy isolate --verify --select date,carrier,name,flight
+
+lookup: .venv/.run .venv/.suite $(DATA) ## flights with their airlines, airports and planes, into build/; those without are counted and kept
+	.venv/bin/saltpan run lookup --facts data/generated/flights --dimension data/generated/airlines --on carrier \
+	  --take name=airline --missing fail --output build/lookup/airlines --mode overwrite
+	.venv/bin/saltpan run lookup --facts data/generated/flights --dimension data/generated/airports --on dest=faa \
+	  --take name=dest_name,lat,lon --missing quarantine --output build/lookup/airports --mode overwrite
+	.venv/bin/saltpan run lookup --facts data/generated/flights --dimension data/generated/planes --on tailnum \
+	  --take manufacturer,model,year=built --strategy variable --verify --output build/lookup/planes --mode overwrite
 
 test: $(DATA) test-fast ## all tests but e2e: sets up what is missing, then runs them
 	$(PYTEST) -m 'spark and not e2e' -n 2 $(SPARK_TESTS)
@@ -83,6 +91,9 @@ bench-topn: .venv/.dev .venv/.suite ## 20 million rows: every strategy of topn, 
 bench-skew: .venv/.dev .venv/.suite ## 20 million rows under skew: skew-join and skew-aggregate beside Spark's own plans, with a picture
 	$(PY) bench/skew.py
 	$(PY) bench/skew_aggregate.py
+
+bench-lookup: .venv/.dev .venv/.suite ## 20 million lookups in up to a million rows: broadcast variable, broadcast join, shuffle join
+	$(PY) bench/lookup.py
 
 bench-words: .venv/.dev .venv/.suite ## 370 MB of text: every strategy of word-count, DuckDB and Polars beside
 	$(PY) bench/words.py

@@ -112,6 +112,12 @@ class StrategyError(UsageError):
     condition = "STRATEGY_UNSUITABLE"
 
 
+class NotRunError(UsageError, LookupError):
+    """Raised when a counter is read that no action has counted yet."""
+
+    condition = "COUNTER_NOT_RUN"
+
+
 class DataError(SuiteError, ValueError):
     """Raised when what a path or the data holds stops the run."""
 

@@ -19,7 +19,7 @@ except InstallationError as problem:  # before any import that would fail with a
 
 from common.runs.execution import run_job
 from common.runs.inputs import ReadInputs
-from common.runs.job import Counted, Display, Inputs, Job
+from common.runs.job import Counted, Display, Examples, Inputs, Job, Rejects, Shared
 from common.settings.job import Columns, Flag, JobSettings, Sql, Sqls
 from common.tuning.decision import Decision
 from common.tuning.facts import Facts
@@ -29,12 +29,15 @@ __all__ = [
     "Counted",
     "Decision",
     "Display",
+    "Examples",
     "Facts",
     "Flag",
     "Inputs",
     "Job",
     "JobSettings",
     "ReadInputs",
+    "Rejects",
+    "Shared",
     "Sql",
     "Sqls",
     "run_job",

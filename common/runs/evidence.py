@@ -50,7 +50,17 @@ def gather_facts(
         engine.spark.version,
         engine.core_count,
         "comet" if has_comet(engine) else "none",
+        workers_per_executor=_workers(engine),
     )
+
+
+def _workers(engine: Engine) -> int:
+    """Python workers of one executor; 0 where only a server knows."""
+    if engine.kind != "classic":
+        return 0
+    from common.engine.broadcast_tables import workers_per_executor
+
+    return workers_per_executor(engine.spark, core_count=engine.core_count)
 
 
 def probed(job: Job[Any], facts: Facts, frames: Inputs, settings: JobSettings, engine: Engine) -> Facts:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -18,6 +19,9 @@ class ReadInputs(Mapping[str, DataFrame]):
     """The inputs of a run: what stands at their paths as DataFrames, in the columns that were promised.
 
     Files of plain text become a frame only when a job asks for it, since a job may read them otherwise.
+
+    Attributes:
+        shared: The broadcast variables that `Job.share` has asked for, by name.
     """
 
     def __init__(self, spark: SparkSession, listings: Mapping[str, Listing]) -> None:
@@ -25,6 +29,7 @@ class ReadInputs(Mapping[str, DataFrame]):
         self._listings = listings
         early = {name: listing for name, listing in listings.items() if listing.request.encoding is None}
         self._frames = {name: read_input(spark, listing) for name, listing in early.items()}
+        self.shared: dict[str, Any] = {}
 
     def __getitem__(self, name: str) -> DataFrame:
         if name not in self._frames:

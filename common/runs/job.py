@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from pyspark.sql import DataFrame, Observation
 
 from common.settings.job import JobSettings
+from common.transforms.counters import Counting
 from common.tuning.decision import Decision
 from common.tuning.facts import Facts
 
@@ -39,11 +40,48 @@ class Counted:
 
     Attributes:
         rows: The answer.
-        observation: Attached to a part of it by `DataFrame.observe`; its numbers become the run's counters.
+        observation: Attached to a part of it; its numbers become the run's counters. `Counters` (or those of
+            Python functions) are put right where tasks ran again; an `Observation` is taken as it is.
+        counts: One row with the same numbers, for an answer that is printed, of which Spark may compute only
+            the first rows. None: whatever is asked of the answer computes all that is observed.
+        examples: At most some rows that say more of what `Job.judge` finds wrong; run only when it asks.
+        rejects: Rows that could not be used, to be published beside the output.
     """
 
     rows: DataFrame
-    observation: Observation
+    observation: Observation | Counting
+    counts: DataFrame | None = None
+    examples: DataFrame | None = None
+    rejects: Rejects | None = None
+
+
+@dataclass(frozen=True)
+class Rejects:
+    """Rows that could not be used.
+
+    Attributes:
+        rows: They themselves, with a reason.
+        counter: The name of the observed number that says how many they are.
+    """
+
+    rows: DataFrame
+    counter: str
+
+
+@dataclass(frozen=True)
+class Shared:
+    """A small frame that all workers get whole, in a broadcast variable.
+
+    Attributes:
+        rows: Its first column is the hash that it is searched by: bigint without NULL.
+        max_bytes: What its decoded copies may take in one executor.
+    """
+
+    rows: DataFrame
+    max_bytes: int
+
+
+Examples = Callable[[], Sequence[Mapping[str, Any]]]
 
 
 class Job(Generic[S]):
@@ -95,6 +133,29 @@ class Job(Generic[S]):
         leave something open.
         """
         return {}
+
+    def share(self, inputs: Inputs, settings: S, decision: Decision) -> Mapping[str, Shared]:
+        """Frames to collect and broadcast before `build`, which finds them by name in `ReadInputs.shared`.
+
+        They are destroyed when the run has ended, however it has.
+        """
+        return {}
+
+    def judge(self, counters: Mapping[str, int], examples: Examples, settings: S) -> None:
+        """Refuse the answer by its counters, before any of it is published or printed.
+
+        Args:
+            counters: What was observed.
+            examples: The rows of `Counted.examples`; costs an action.
+            settings: The job's.
+
+        Raises:
+            SuiteError: the answer is not to be published.
+        """
+
+    def has_rejects(self, settings: S) -> bool:
+        """True when rows that cannot be used go to OUTPUT.rejects."""
+        return False
 
     def remember(self, settings: S, decision: Decision) -> Mapping[str, str]:
         """Local files to write after a run that went well, path to text: what the next run starts from."""

@@ -25,7 +25,7 @@ from common.engine.session import Engine, Site, choose_site, open_engine
 from common.engine.storage import Storage, storage_for
 from common.engine.writer import check_writable, write_rows
 from common.runs.acceleration import guarded, retried, without_comet
-from common.runs.aftermath import count, keep_notes
+from common.runs.aftermath import distrust, keep_notes, settle
 from common.runs.evidence import gather_facts, probed, recorded
 from common.runs.explanation import describe_input, explain
 from common.runs.inputs import ReadInputs, not_read
@@ -33,9 +33,11 @@ from common.runs.job import Counted, Inputs, Job
 from common.runs.job_calls import calling, frame_of
 from common.runs.levels import stages_recorded
 from common.runs.preparation import checked_profile, prepared
-from common.runs.presentation import present
+from common.runs.presentation import ALL_UP_TO_ROWS, present
 from common.runs.record import RunRecord
 from common.runs.recovery import restore_if_interrupted
+from common.runs.rejects import StagedRejects
+from common.runs.sharing import share
 from common.runs.signals import install_handlers
 from common.runs.staging import StagedOutput
 from common.runs.verification import verify
@@ -142,6 +144,15 @@ def _staged(run: Run, stack: ExitStack, storage: Storage | None) -> StagedOutput
     )
 
 
+def _staged_rejects(run: Run, stack: ExitStack, storage: Storage | None) -> StagedRejects | None:
+    """The folder for rows that cannot be used, beside a staged output."""
+    settings = run.settings
+    if storage is None or settings.output is None or not run.job.has_rejects(settings):
+        return None
+    inputs = _paths(run.command.inputs)
+    return StagedRejects(settings, run_id=run.record.run_id, storage=storage, inputs=inputs, stack=stack)
+
+
 def _record_engine(record: RunRecord, engine: Engine, profile: Profile) -> None:
     record.configuration = {"profile": profile.name, **engine.configuration}
     record.not_applied = [asdict(item) for item in engine.not_applied]
@@ -174,6 +185,7 @@ def _answer(
             decision = job.plan(facts, settings)
         record.decisions.append({"about": "strategy", **decision.record()})
         _LOG.info("decision: %s", decision.line())
+        share(job, settings, decision, frames, facts=facts, engine=engine, stack=stack)
         with calling(job, "build"):
             built = job.build(frames, settings, decision)
         counted = built if isinstance(built, Counted) else None
@@ -184,20 +196,30 @@ def _answer(
         explain(answer, facts=facts, decision=decision)
         return
     output = output or _staged(run, stack, storage_for(settings.output or "", engine.spark))
+    rejects = (
+        _staged_rejects(run, stack, storage_for(settings.output or "", engine.spark)) if output else None
+    )
     with guarded(answer, engine, listings.values(), record=record) as answer:
         if settings.verify:
             _prove(answer, run, engine, frames)
         engine.describe(f"{job.name}: {decision.choice}")
         with stages_recorded(engine, record), record.phase("write" if output else "print"):
             record.rows_out = retried(
-                lambda rows: _publish(rows, run, output) if output else _print(rows, run),
+                lambda rows: (
+                    _publish(rows, run, output, counted, rejects) if output else _print(rows, run, counted)
+                ),
                 answer,
                 engine,
-                restart=output.restart if output else lambda: None,
+                restart=lambda: _restart(output, counted),
             )
-    if counted is not None:
-        count(counted, record)
     keep_notes(job, settings, decision)
+
+
+def _restart(output: StagedOutput | None, counted: Counted | None) -> None:
+    """Take back what an attempt that failed has left."""
+    distrust(counted, "an attempt failed")
+    if output is not None:
+        output.restart()
 
 
 def _prove(answer: DataFrame, run: Run, engine: Engine, frames: Inputs) -> None:
@@ -235,7 +257,9 @@ def _verified(report: Mapping[str, Any]) -> str:
     return f"{report['planned']['row_count']:,} rows equal the plain plan's by fingerprint{within}"
 
 
-def _publish(answer: DataFrame, run: Run, output: StagedOutput) -> int:
+def _publish(
+    answer: DataFrame, run: Run, output: StagedOutput, counted: Counted | None, rejects: StagedRejects | None
+) -> int:
     settings = run.settings
     display = run.job.display(settings, answer.columns)
     rows = write_rows(
@@ -246,11 +270,28 @@ def _publish(answer: DataFrame, run: Run, output: StagedOutput) -> int:
         order=display.order,
         descending=display.descending,
     )
+    found = settle(run.job, counted, settings, run.record) if counted else {}
+    rejected = 0
+    if counted and counted.rejects and rejects:
+        rejected = found[counted.rejects.counter]
+        rejects.write(counted.rejects.rows, count=rejected)
+        rejects.publish(count=rejected)
     output.publish()
     run.record.output = {"path": settings.output, "format": settings.output_format, "mode": settings.mode}
+    if rejects and rejects.path:
+        run.record.output["rejects"] = rejects.path
     return rows
 
 
-def _print(answer: DataFrame, run: Run) -> int:
+def _print(answer: DataFrame, run: Run, counted: Counted | None) -> int:
     settings = run.settings
-    return present(answer, style=settings.format, display=run.job.display(settings, answer.columns))
+    apart = counted is not None and counted.counts is not None
+    if counted and apart:
+        settle(run.job, counted, settings, run.record, apart=True)
+    display = run.job.display(settings, answer.columns)
+    rows = present(answer, style=settings.format, display=display)
+    if rows > ALL_UP_TO_ROWS and not display.order:
+        distrust(counted, "the rows to print were read first, which were not all")
+    if counted and not apart:
+        settle(run.job, counted, settings, run.record)
+    return rows

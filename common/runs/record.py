@@ -103,12 +103,13 @@ class RunRecord:
         ui_address: Its UI or history page.
         inputs: One mapping per input: paths, files, bytes, fingerprint.
         decisions: `Decision.record()` of each choice.
-        counters: Named counts of the job.
+        counters: Named counts of the job, exact.
+        miscounted: What a plain accumulator or observation says of them where that differs, and why.
         rows_in: Rows read over all inputs.
         rows_out: Rows of the answer.
         seconds: Wall time per phase, see `phase`.
         stages: How level the work of the answer was, stage by stage; the 50 with the most work.
-        replayed_seconds: Wall time of all their tasks by number of cores, see `replayed_seconds`.
+        replayed_seconds: Wall time of all their tasks by number of cores, see `waves` and `replayed_seconds`.
         stages_missing: Why there are no stages; None when they were looked for.
         verification: What --verify compared, and its result.
         output: What was published where.
@@ -125,7 +126,8 @@ class RunRecord:
     ui_address: str | None = None
     inputs: list[dict[str, Any]] = field(default_factory=list)
     decisions: list[dict[str, Any]] = field(default_factory=list)
-    counters: dict[str, int | float] = field(default_factory=dict)
+    counters: dict[str, int | float | str | None] = field(default_factory=dict)
+    miscounted: dict[str, dict[str, Any]] = field(default_factory=dict)
     rows_in: int | None = None
     rows_out: int | None = None
     seconds: dict[str, float] = field(default_factory=dict)

@@ -120,10 +120,11 @@ def key_hash(keys: Iterable[tuple[Column, DataType]]) -> Column:
     -0.0 is 0.0 and all NaN are one, as in Spark's joins. It is never NULL; a key with a NULL in it, which no
     join pairs, has some hash.
     """
-    return F.xxhash64(*(_canonical(column, kind) for column, kind in keys))
+    return F.xxhash64(*(canonical(column, kind) for column, kind in keys))
 
 
-def _canonical(column: Column, kind: DataType) -> Column:
+def canonical(column: Column, kind: DataType) -> Column:
+    """The value that stands for all that a join takes for equal to it: one zero, one NaN."""
     if not isinstance(kind, (FloatType, DoubleType)):
         return column
     nan, zero = (F.lit(value).cast(kind) for value in (float("nan"), 0.0))

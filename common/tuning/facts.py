@@ -107,6 +107,7 @@ class Facts:
         core_count: Task slots of the engine; 0 when unknown.
         accelerator: What runs the plans natively: "comet", "none".
         probed: Rows of the small frames that the job asked for, by their name.
+        workers_per_executor: Python workers that one executor runs at a time; 0 when unknown.
     """
 
     inputs: Mapping[str, InputFacts] = field(default_factory=dict)
@@ -116,3 +117,4 @@ class Facts:
     core_count: int = 0
     accelerator: str = "none"
     probed: Mapping[str, tuple[Mapping[str, Any], ...]] = field(default_factory=dict)
+    workers_per_executor: int = 0

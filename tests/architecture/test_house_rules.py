@@ -114,8 +114,9 @@ def test_the_code_keeps_the_rule(rule: rules.Checker, sources: list[tuple[str, s
 
 
 def test_condition_ids_are_unique() -> None:
-    place = "common/core/errors.py"
-    assert rules.condition_ids_are_unique((ROOT / place).read_text(encoding="utf-8"), place) == []
+    places = ("common/core/errors.py", "common/core/key_errors.py")
+    source = "\n".join((ROOT / place).read_text(encoding="utf-8") for place in places)
+    assert rules.condition_ids_are_unique(source, " and ".join(places)) == []
 
 
 @pytest.mark.parametrize(("rule", "place", "source"), PLANTED, ids=identity)

@@ -7,7 +7,7 @@ import pickle
 
 import pytest
 
-from common.core import errors
+from common.core import errors, key_errors
 from common.core.errors import (
     ColumnMissingError,
     DataError,
@@ -25,7 +25,12 @@ from common.core.errors import (
     nearest,
 )
 
-KINDS = [kind for _, kind in inspect.getmembers(errors, inspect.isclass) if issubclass(kind, SuiteError)]
+KINDS = [
+    kind
+    for module in (errors, key_errors)
+    for _, kind in inspect.getmembers(module, inspect.isclass)
+    if issubclass(kind, SuiteError) and kind.__module__ == module.__name__
+]
 LEAVES = [kind for kind in KINDS if kind is not SeveralErrors]
 
 
