@@ -74,6 +74,7 @@ def measure(folder: Path, asked: argparse.Namespace) -> int:
 
     writer = threading.Thread(target=change)
     stream = spark.readStream.schema("k BIGINT").option("maxFilesPerTrigger", 1)
+    refreshing.refresh()  # there is a first version before anything can be broken
     begin = time.monotonic()
     writer.start()
     try:

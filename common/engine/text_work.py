@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from common.core.errors import ValueMalformedError
 from common.engine.text_ranges import BLOCK_BYTES, TextFile, TextRange
 from common.engine.text_reader import undecodable, utf8_blocks
 from common.transforms.words_count import (
@@ -18,6 +19,7 @@ from common.transforms.words_count import (
     summed_batches,
 )
 from common.transforms.words_rules import OnDecodeError, WordRules
+from common.transforms.words_tally import LongChunkError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -116,7 +118,15 @@ def _counts(pieces: list[_Piece], work: Work) -> Iterator[pa.RecordBatch]:
     try:
         found = counts_of_block(whole, work.rules, on_decode_error=work.on_decode_error)
     except UndecodableBytesError as error:
-        raise _with_file(error, pieces, work) from None
+        piece, offset = _place(error.offset_bytes, pieces)
+        raise undecodable(piece.file, offset, encoding=work.encoding) from None
+    except LongChunkError as error:
+        piece, offset = _place(error.offset_bytes, pieces)
+        raise ValueMalformedError(
+            "file", piece.file.path, expected="text with something between its words every 2 GiB at least",
+            got=f"nothing that parts words from about byte {offset:,} on",
+            hint="count it with --tokenizer characters, or leave the file out",
+        ) from None  # fmt: skip
     yield _keyed(found.counts.columns, pieces[0].file, work)
     replaced = found.undecodable + sum(piece.replaced for piece in pieces)
     if replaced:
@@ -131,11 +141,10 @@ def _keyed(counts: Sequence[pa.Array[Any]], file: TextFile, work: Work) -> pa.Re
     return pa.RecordBatch.from_arrays([*keys, *counts], names=list(work.names))
 
 
-def _with_file(error: UndecodableBytesError, pieces: Sequence[_Piece], work: Work) -> Exception:
-    """The same error with the file, and the place in it."""
-    position = error.offset_bytes
-    for piece in pieces:
-        if position <= len(piece.utf8):
-            return undecodable(piece.file, piece.offset + position, encoding=work.encoding)
-        position -= len(piece.utf8) + 1
-    return error
+def _place(offset: int, pieces: Sequence[_Piece]) -> tuple[_Piece, int]:
+    """Which piece a place of the joined text is in, and where in its file."""
+    for piece in pieces[:-1]:
+        if offset <= len(piece.utf8):
+            return piece, piece.offset + offset
+        offset -= len(piece.utf8) + 1
+    return pieces[-1], pieces[-1].offset + offset

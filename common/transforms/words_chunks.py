@@ -8,7 +8,6 @@ rest.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -17,13 +16,8 @@ from common.transforms.words_tokens import stops_of, words_of
 from common.transforms.words_unicode import FORMAT, WORD, hex_class, ranges
 
 if TYPE_CHECKING:
-    import numpy as np
     import pyarrow as pa
-    from numpy.typing import NDArray
 
-_PIECE_BYTES = 1 << 20
-_NUMBER_BYTES = 8
-_LONGEST_BYTES = 2**31 - 64  # Arrow's strings and the offsets here are of 32 bits
 # Their lower case is not one code point, or depends on what stands beside them.
 _SPECIAL_CASE = (0x130, 0x3A3)
 
@@ -33,62 +27,6 @@ class ChunkWords(NamedTuple):
 
     words: pa.Array[Any]  # string
     owners: pa.Array[Any]  # int: the chunk's place
-
-
-def chunk_counts(text: bytes, rules: WordRules) -> pa.StructArray:
-    """The distinct chunks of a text of valid UTF-8, and how often each occurs.
-
-    Chunks of up to eight bytes are counted as numbers, which is several times quicker than as strings.
-
-    Args:
-        text: Any number of lines.
-        rules: Whose `cuts_normal_lines` is true.
-    """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    spaced = text.translate(_table(rules))
-    longest = _NUMBER_BYTES if b"\0" not in text else 0  # a NUL looks like the end of a number
-    pieces = [_numbers_and_strings(piece, longest) for piece in _pieces(spaced)]
-    numbers = pc.value_counts(pa.chunked_array([piece.numbers for piece in pieces], pa.uint64()))
-    strings = pc.value_counts(pa.chunked_array([piece.strings for piece in pieces], pa.string()))
-    short = pa.array(numbers.field(0).to_numpy().astype("<u8").view(f"S{_NUMBER_BYTES}"), pa.binary())
-    words = pa.concat_arrays([short.cast(pa.string()), strings.field(0)])
-    counts = pa.concat_arrays([numbers.field(1), strings.field(1)])
-    return pa.StructArray.from_arrays([words, counts], ["chunk", "count"])
-
-
-class _Piece(NamedTuple):
-    """The chunks of a piece of text."""
-
-    numbers: pa.Array[Any]  # uint64: the bytes of the short ones
-    strings: pa.Array[Any]  # the others
-
-
-def _numbers_and_strings(spaced: bytes, longest: int) -> _Piece:
-    """The chunks between spaces: those of up to `longest` bytes as numbers."""
-    import numpy as np
-    import pyarrow as pa
-
-    if len(spaced) > _LONGEST_BYTES:
-        raise OverflowError("more than 2 GiB of text without anything that parts words")
-    data = np.frombuffer(b"".join((b" ", spaced, b" " * _NUMBER_BYTES)), np.uint8)
-    spaces = np.flatnonzero(data == ord(" ")).astype(np.int32)
-    starts, sizes = spaces[:-1] + np.int32(1), np.diff(spaces) - np.int32(1)
-    short = (sizes > 0) & (sizes <= longest)
-    at_each_byte: NDArray[np.uint64] = np.ndarray(
-        len(data) - _NUMBER_BYTES + 1, np.dtype("<u8"), data.data, strides=(1,)
-    )
-    masks = np.array([(1 << (8 * size)) - 1 for size in range(_NUMBER_BYTES + 1)], np.uint64)
-    numbers = at_each_byte[starts[short]] & masks[sizes[short]]
-    other = sizes > longest
-    starts, sizes = starts[other], sizes[other]
-    ends = np.column_stack([starts, starts + sizes]).ravel().astype(np.int32)
-    if not len(ends):
-        return _Piece(pa.array(numbers, pa.uint64()), pa.array([], pa.string()))
-    offsets = pa.py_buffer(ends.tobytes())
-    with_gaps = pa.StringArray.from_buffers(len(ends) - 1, offsets, pa.py_buffer(data.tobytes()))
-    return _Piece(pa.array(numbers, pa.uint64()), with_gaps.take(np.arange(0, len(ends), 2)))
 
 
 def chunk_lists(texts: pa.Array[Any], rules: WordRules) -> pa.Array[Any]:
@@ -103,25 +41,14 @@ def chunk_lists(texts: pa.Array[Any], rules: WordRules) -> pa.Array[Any]:
 
     texts = pa.concat_arrays([texts])  # of an offset, or of none: bytes.translate sees all of the buffer
     _, offsets, data = texts.buffers()
-    content = b"" if data is None else data.to_pybytes().translate(_table(rules))
+    content = b"" if data is None else data.to_pybytes().translate(spacing(rules))
     from_buffers: Any = type(texts).from_buffers
     spaced: pa.StringArray = from_buffers(len(texts), offsets, pa.py_buffer(content))
     return pc.ascii_split_whitespace(spaced)
 
 
-def _pieces(spaced: bytes) -> Iterator[bytes]:
-    """Parts of a text that is cut at spaces: splitting is quicker where it stays in the processor's cache."""
-    start = 0
-    while start < len(spaced):
-        end = start + _PIECE_BYTES
-        if end < len(spaced):
-            end = spaced.find(b" ", end) + 1 or len(spaced)
-        yield spaced[start:end]
-        start = end
-
-
 @lru_cache(maxsize=8)
-def _table(rules: WordRules) -> bytes:
+def spacing(rules: WordRules) -> bytes:
     """What bytes.translate makes of each byte: a space of separators, a small letter of a capital one."""
     table = bytearray(range(256))
     for separator in rules.separators:

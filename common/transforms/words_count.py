@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from common.transforms.words_chunks import chunk_counts, words_of_chunks
+from common.transforms.words_chunks import words_of_chunks
 from common.transforms.words_rows import occurrences
 from common.transforms.words_rules import NAMED_TOKENIZERS, OnDecodeError, WordRules
+from common.transforms.words_tally import chunk_counts
 from common.transforms.words_tokens import lines_of, normalizer_of, tokenizer_of, words_of
 
 if TYPE_CHECKING:
@@ -65,8 +66,8 @@ def summed_batches(
 def _summed(batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
     import pyarrow as pa
 
-    if len(batches) < 2:
-        return batches
+    if not batches:
+        return []
     table = pa.Table.from_batches(batches)
     names = table.column_names
     sums = table.group_by(names[:-1], use_threads=False).aggregate([(names[-1], "sum")])
@@ -91,8 +92,9 @@ def counts_of_block(
 
     Raises:
         UndecodableBytesError: the block is not UTF-8, with "fail".
+        LongChunkError: more than 2 GiB of it have nothing that parts words.
 
-    Memory: the block, a copy of it, 16 bytes for each of its words, and its distinct words.
+    Memory: the block, a copy of it, some 40 bytes for each of its words, and its distinct words.
     """
     import pyarrow as pa
 
@@ -140,16 +142,12 @@ def first_undecodable(block: bytes) -> int:
 
 
 def _chunks(text: bytes, rules: WordRules) -> list[pa.Array[Any]]:
-    """Distinct chunks first, then the words of each, summed."""
-    import numpy as np
+    """Distinct chunks first, then the words of each; they are summed with those of other blocks."""
     import pyarrow as pa
 
     counted = chunk_counts(text, rules)
-    found = words_of_chunks(counted.field(0), rules)
-    words = found.words.dictionary_encode()
-    counts = counted.field(1).to_numpy()[found.owners.to_numpy()]
-    sums = np.bincount(words.indices.to_numpy(), weights=counts, minlength=len(words.dictionary))
-    return [words.dictionary, pa.array(sums.astype(np.int64))]
+    found = words_of_chunks(counted.chunks, rules)
+    return [found.words, pa.array(counted.counts[found.owners.to_numpy()], pa.int64())]
 
 
 def _characters(text: bytes, rules: WordRules) -> list[pa.Array[Any]]:
@@ -171,7 +169,7 @@ def _runs(text: bytes, rules: WordRules) -> list[pa.Array[Any]]:
     import numpy as np
     import pyarrow as pa
 
-    found = occurrences(pa.array([text.decode()], pa.string()), rules)
+    found = occurrences(pa.array([text], pa.large_binary()).cast(pa.large_string()), rules)
     return [found.words, pa.array(np.bincount(found.ids, minlength=len(found.words)), pa.int64())]
 
 

@@ -63,6 +63,18 @@ def test_each_partition_of_the_last_action_counts_once_in_any_order(
         assert bool(found.why) == (naive != 4)
 
 
+def test_actions_that_cut_the_rows_otherwise_are_not_mixed() -> None:
+    """The first action had its rows in partitions 0 and 7, the last one in 0, 1 and 2."""
+    (states,) = handed_in("e1", 0, 0).values()
+    held: Tallies = {Origin("e1", 7, 1): states}
+    for task in (("e1", 1, 0), *(("e2", part, part + 2) for part in PARTS)):
+        gather(KINDS, held, handed_in(*task))
+    found = reading(KINDS, held)
+    assert found is not None
+    assert found.values == RIGHT
+    assert found.naive["rows"] == 8
+
+
 def test_what_two_workers_of_one_task_hand_in_adds_up() -> None:
     held = gather(KINDS, handed_in("e1", 0, 4), handed_in("e1", 0, 4))
     found = reading(KINDS, held)

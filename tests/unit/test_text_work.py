@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from common.core.errors import ValueMalformedError
 from common.engine.text_ranges import BLOCK_BYTES, TextFile, TextRange, tasks_of
 from common.engine.text_work import Tasks, Work, counting
+from common.transforms import words_tally
 from common.transforms.words_rules import OnDecodeError, WordRules
 from common.transforms.words_tokens import lines_of, tokenizer_of
 
@@ -155,6 +156,16 @@ def test_bad_bytes_are_found_in_their_file(tmp_path: Path, split_bytes: int) -> 
         assert caught.value.name == str(tmp_path / "b")
         assert caught.value.got == "other bytes at byte 9"
         assert count(tasks, rules, on_decode_error="replace")[None] == 1
+
+
+def test_text_without_an_end_is_named_with_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(words_tally, "_PIECE_BYTES", 2)
+    monkeypatch.setattr(words_tally, "_LONGEST_BYTES", 6)
+    files = written(tmp_path, {"a": b"one two ", "b": b"ab endless"})
+    with pytest.raises(ValueMalformedError) as caught:
+        count(tasks_of(files, split_bytes=1_000), WordRules("whitespace"))
+    assert caught.value.name == str(tmp_path / "b")
+    assert caught.value.got == "nothing that parts words from about byte 3 on"
 
 
 def test_replacements_of_other_encodings_are_counted(tmp_path: Path) -> None:

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from common.transforms import words_arrow, words_chunks, words_count
+from common.transforms import words_arrow, words_count, words_tally
 from common.transforms.words_arrow import _counting_all, _counting_rows
-from common.transforms.words_chunks import chunk_counts, chunk_lists, words_of_chunks
+from common.transforms.words_chunks import chunk_lists, words_of_chunks
 from common.transforms.words_count import (
     UndecodableBytesError,
     counts_of_block,
@@ -23,6 +23,7 @@ from common.transforms.words_count import (
 )
 from common.transforms.words_rows import counts_by_group, occurrences
 from common.transforms.words_rules import WordRules
+from common.transforms.words_tally import LongChunkError, chunk_counts
 from common.transforms.words_tokens import lines_of, tokenizer_of
 
 RULES = [
@@ -120,17 +121,46 @@ def test_counts_and_documents_by_group(rows: list[tuple[str, int]], rules: WordR
     assert dict(zip(keys, found.documents.tolist(), strict=True)) == documents
 
 
+def tallied(text: str, rules: WordRules) -> Counter[str]:
+    found = chunk_counts(text.encode(), rules)
+    counts: Counter[str] = Counter()
+    for chunk, count in zip(found.chunks.to_pylist(), found.counts.tolist(), strict=True):
+        counts[chunk] += count
+    return counts
+
+
 def test_chunks_are_cut_at_ascii_only_and_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     text = "A,b\u3000c d-'e' \u6f22,\u6f22\n" * 3
-    expected = {"a": 3, "b\u3000c": 3, "d-'e'": 3, "\u6f22": 6, "": 0}
     for piece_bytes in (1, 7, 1 << 21):
-        monkeypatch.setattr(words_chunks, "_PIECE_BYTES", piece_bytes)
-        found = chunk_counts(text.encode(), WordRules())
-        counts = dict(zip(found.field(0).to_pylist(), found.field(1).to_pylist(), strict=True))
-        assert {chunk: counts.get(chunk, 0) for chunk in expected} | {"": 0} == expected
-        assert set(counts) - {""} == set(expected) - {""}
+        monkeypatch.setattr(words_tally, "_PIECE_BYTES", piece_bytes)
+        assert tallied(text, WordRules()) == {"a": 3, "b\u3000c": 3, "d-'e'": 3, "\u6f22": 6}
     lists = chunk_lists(pa.array(["x", "B c;d", ""]).slice(1), WordRules("whitespace", case="keep"))
     assert [[chunk for chunk in row if chunk] for row in lists.to_pylist()] == [["B", "c;d"], []]
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(
+        st.integers(1, 26).flatmap(lambda size: st.text("ab\u00e9\u6f22", min_size=size, max_size=size))
+        | st.sampled_from(["a" * 8, "a" * 9, "a" * 16, "a" * 17, "a" * 8 + "b", "b" * 8 + "a", "a\0", "\0"])
+    ),
+    st.booleans(),
+)
+def test_chunks_of_any_length_and_of_equal_hashes(chunks: list[str], collide: bool) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        if collide:  # every pair has the same hash, and few are sorted at once
+            patch.setattr(words_tally, "_MIX", (0, 0))
+            patch.setattr(words_tally, "_PLACE_BITS", 2)
+        assert tallied(" ".join(chunks), WordRules("whitespace", case="keep")) == Counter(chunks)
+
+
+def test_a_chunk_that_is_too_long_is_said_with_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(words_tally, "_PIECE_BYTES", 4)
+    monkeypatch.setattr(words_tally, "_LONGEST_BYTES", 12)
+    assert tallied("ab cdefgh ij", WordRules()) == {"ab": 1, "cdefgh": 1, "ij": 1}
+    with pytest.raises(LongChunkError) as caught:
+        counts_of_block(b"ab abcdefghijklm no", WordRules())
+    assert caught.value.offset_bytes == 3
 
 
 def test_words_of_chunks_say_whose_they_are() -> None:
