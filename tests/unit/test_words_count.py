@@ -154,6 +154,12 @@ def test_chunks_of_any_length_and_of_equal_hashes(chunks: list[str], collide: bo
         assert tallied(" ".join(chunks), WordRules("whitespace", case="keep")) == Counter(chunks)
 
 
+def test_more_pairs_than_are_sorted_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(words_tally, "_PLACE_BITS", 2)
+    chunks = [f"{'pair' * 2}{number % 5}" for number in range(23)]
+    assert tallied(" ".join(chunks), WordRules("whitespace")) == Counter(chunks)
+
+
 def test_a_chunk_that_is_too_long_is_said_with_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(words_tally, "_PIECE_BYTES", 4)
     monkeypatch.setattr(words_tally, "_LONGEST_BYTES", 12)
