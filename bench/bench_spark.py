@@ -1,4 +1,4 @@
-"""What the benchmarks share: a session of each side, processes of their own, CPU time and peak memory."""
+"""What the benchmarks share: a session of each side, processes of their own, answers, CPU time, memory."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -95,6 +95,28 @@ def from_process(script: str, *words: str) -> Generator[dict[str, Any], None, No
             raise SystemExit(f"{' '.join(words)}: exit code {process.returncode}\n{log.read()[-4000:]}")
 
 
+def compare_answers(runs: Mapping[tuple[str, str, str], Iterable[Mapping[str, Any]]]) -> int:
+    """End if two ways gave other rows to one question; how many answers were compared.
+
+    Args:
+        runs: (question, side, way) to the lines of its runs, of which some have an "answer".
+
+    Raises:
+        SystemExit: naming both.
+    """
+    first: dict[str, tuple[str, Any]] = {}
+    count = 0
+    for (question, side, way), lines in runs.items():
+        for line in lines:
+            if "answer" not in line:
+                continue
+            name, answer = first.setdefault(question, (f"{side} {way}", line["answer"]))
+            count += 1
+            if answer != line["answer"]:
+                raise SystemExit(f"{question}: the rows of {side} {way} differ from those of {name}")
+    return count
+
+
 def jvm_pid(spark: SparkSession) -> int:
     """The process of the session's JVM."""
     return int(spark.sparkContext._gateway.proc.pid)  # type: ignore[union-attr]
@@ -110,7 +132,16 @@ def jvm_cpu_seconds(spark: SparkSession) -> float:
 
 
 def peak_bytes(pid: int | str) -> int:
-    """The largest resident set a process ("self": this one) has had (VmHWM); 0 where Linux does not tell."""
+    """The largest resident set a process ("self": this one) has had; 0 where Linux does not tell."""
+    return _status_bytes(pid, "VmHWM")
+
+
+def own_bytes(pid: int | str) -> int:
+    """What a process has for itself, without pages of files that it shares; 0 where Linux does not tell."""
+    return _status_bytes(pid, "RssAnon")
+
+
+def _status_bytes(pid: int | str, name: str) -> int:
     status = Path(f"/proc/{pid}/status")
     lines = status.read_text().splitlines() if status.exists() else []
-    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:")), 0)
+    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{name}:")), 0)

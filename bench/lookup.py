@@ -15,7 +15,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # makes `bench` and `common` importable
 
 from bench.bench_data import DATA, ROOT, make_data
-from bench.bench_spark import SPARK_SIDES, from_process
+from bench.bench_spark import SPARK_SIDES, compare_answers, from_process
 from bench.lookup_sides import WAYS
 
 DIMENSIONS = {"1k": 1_000, "100k": 100_000, "1M": 1_000_000}
@@ -64,27 +64,8 @@ def _runs(arguments: argparse.Namespace) -> Runs:
                     if "seconds" in line:
                         print(f"{size:<5} {side:<6} {line['way']}: {line['seconds']:.1f} s", file=sys.stderr)
                     runs.setdefault((size, side, line["way"]), []).append(line)
-    _compare(runs)
+    print(f"{compare_answers(runs)} answers compared: all equal")
     return runs
-
-
-def _compare(runs: Runs) -> None:
-    """End if two ways gave other rows.
-
-    Raises:
-        SystemExit: naming both.
-    """
-    first: dict[str, tuple[str, dict[str, str]]] = {}
-    count = 0
-    for (size, side, way), lines in runs.items():
-        for line in lines:
-            if "answer" not in line:
-                continue
-            name, answer = first.setdefault(size, (f"{side} {way}", line["answer"]))
-            count += 1
-            if answer != line["answer"]:
-                raise SystemExit(f"{size}: the rows of {side} {way} differ from those of {name}")
-    print(f"{count} answers compared: all equal")
 
 
 def _report(runs: Runs) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # makes `bench` and `common` importable
 
-from bench.bench_spark import jvm_cpu_seconds, jvm_pid, peak_bytes, spark_session
+from bench.bench_spark import jvm_cpu_seconds, jvm_pid, own_bytes, peak_bytes, spark_session
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -71,7 +71,7 @@ class Bench:
             "cpu_seconds": jvm_cpu_seconds(self._spark) - cpu,
             "choice": decision.choice if decision else way,
             "worker_peak_bytes": max(map(peak_bytes, workers), default=0) if way == "variable" else 0,
-            "worker_own_bytes": max(map(_own_bytes, workers), default=0) if way == "variable" else 0,
+            "worker_own_bytes": max(map(own_bytes, workers), default=0) if way == "variable" else 0,
         }
 
     def answer(self, way: str) -> dict[str, str]:
@@ -134,20 +134,12 @@ class Bench:
 
 def _python_workers(parent: int) -> Iterator[int]:
     """The processes of Python below the JVM; Linux tells."""
-    children = Path(f"/proc/{parent}/task/{parent}/children")
     tasks = Path(f"/proc/{parent}/task")
     for task in tasks.iterdir() if tasks.exists() else ():
         children = task / "children"
         for child in children.read_text().split() if children.exists() else ():
             yield int(child)
             yield from _python_workers(int(child))
-
-
-def _own_bytes(pid: int) -> int:
-    """What a process has for itself, without the pages of files that it shares."""
-    status = Path(f"/proc/{pid}/status")
-    lines = status.read_text().splitlines() if status.exists() else []
-    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("RssAnon:")), 0)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # makes `bench` and `common` importable
 
 from bench.bench_data import DATA, ROOT, make_data
-from bench.bench_spark import SPARK_SIDES, from_process
+from bench.bench_spark import SPARK_SIDES, compare_answers, from_process
 from bench.skew_sides import CLUSTER_CORES
 from common.tuning.levelness import StageRun, replayed_seconds, waves
 
@@ -69,7 +69,7 @@ def _timed(arguments: argparse.Namespace, data: Path) -> Runs:
                 more = ["--check"] if number == 0 else []
                 for line in _lines_of(side, data, shape, TIMED, *more):
                     runs.setdefault((shape, side, line["way"]), []).append(line)
-    _compare(runs)
+    print(f"{compare_answers(runs)} answers compared: all equal", file=sys.stderr)
     return runs
 
 
@@ -93,25 +93,6 @@ def _lines_of(
             told = f"{shape:<8} {side:<6} {line['way']}{chosen}: {line['seconds']:.1f} s"
             print(f"{told}, CPU {line['cpu_seconds']:.1f} s", file=sys.stderr)
         yield line
-
-
-def _compare(runs: Runs) -> None:
-    """End if two ways gave other rows.
-
-    Raises:
-        SystemExit: naming both.
-    """
-    first: dict[str, tuple[str, dict[str, str]]] = {}
-    count = 0
-    for (shape, side, way), lines in runs.items():
-        for line in lines:
-            if "answer" not in line:
-                continue
-            name, answer = first.setdefault(shape, (f"{side} {way}", line["answer"]))
-            count += 1
-            if answer != line["answer"]:
-                raise SystemExit(f"{shape}: the rows of {side} {way} differ from those of {name}")
-    print(f"{count} answers compared: all equal", file=sys.stderr)
 
 
 def join_stage(stages: Iterable[Mapping[str, Any]]) -> Sequence[float]:

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import BinaryType, StructField, StructType
 
-from common.core.errors import NotRunError, ParameterError
+from common.core.errors import NotRunError
 from common.engine.handle import is_connect
 from common.engine.observations import observed
 from common.engine.task_counters import TaskCounters
-from common.transforms.counters import Counter, Reading, checked, of_name
+from common.transforms.counters import NOT_SEEN, OR_SETTLE, Counter, Readable, Reading, checked
 from common.transforms.tallies import Tallies, Tally, gather, reading
 from common.transforms.tally_batches import CountingFunction, PartitionNote, origin, with_partition
 
@@ -38,7 +38,7 @@ def python_counters(spark: SparkSession, *declared: Counter) -> TaskCounters | R
     return RowCounters(*declared) if is_connect(spark) else TaskCounters(spark, *declared)
 
 
-class RowCounters:
+class RowCounters(Readable):
     """Counters that Python functions add to in tasks, on any engine, for one run.
 
     Args:
@@ -72,9 +72,7 @@ class RowCounters:
             driver holds a tally for each. Guideline D9.
         """
         if self._rows is not None:
-            names = ", ".join(counter.name for counter in self.declared)
-            expected, hint = "counters not yet in use", "make new ones for each frame"
-            raise ParameterError("counters", names, expected=expected, got="those of a frame", hint=hint)
+            raise self._in_use()
         fields = [StructField(field.name, field.dataType) for field in schema.fields]
         wide = StructType([*fields, StructField(_TALLY, BinaryType())])
         self._rows = with_partition(df).mapInArrow(
@@ -99,20 +97,8 @@ class RowCounters:
         seen = None if self._rows is None else observed(self._rows, self._observation)
         found = None if seen is None or self._distrust else self._reading(seen[_TALLIES])
         if found is None:
-            names = ", ".join(counter.name for counter in self.declared)
-            got = self._distrust or "not run, or left out of the plan"
-            hint = "run the action first, or call settle(), which counts by one of its own"
-            raise NotRunError("counters", names, expected="numbers of an action", got=got, hint=hint)
+            raise self._not_run(self._distrust or NOT_SEEN, hint=OR_SETTLE)
         return found
-
-    def value(self, name: str) -> Any:
-        """One number of `read`.
-
-        Raises:
-            UnknownNameError: no such counter.  NotRunError: as `read`.
-        """
-        of_name(self.declared, name)
-        return self.read().values[name]
 
     def settle(self) -> Reading:
         """The numbers, after the action; where none were observed, by running the function once more.

@@ -22,9 +22,17 @@ from typing import Any
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
 
-from common.core.errors import NotRunError, ParameterError
 from common.engine.observations import observed
-from common.transforms.counters import Counter, Reading, aggregates, checked, of_name, whole
+from common.transforms.counters import (
+    NOT_SEEN,
+    OR_SETTLE,
+    Counter,
+    Readable,
+    Reading,
+    aggregates,
+    checked,
+    whole,
+)
 
 _ROW, _RUNS = "_saltpan_row", "_saltpan_runs"
 _ROW_BITS = 33  # of monotonically_increasing_id: below them the row's place, above them its partition
@@ -32,7 +40,7 @@ _ROW_BITS = 33  # of monotonically_increasing_id: below them the row's place, ab
 _LOG = logging.getLogger("saltpan.engine")
 
 
-class Counters:
+class Counters(Readable):
     """Counters of the rows of one frame, for one run of it.
 
     Args:
@@ -63,9 +71,7 @@ class Counters:
             above are not pushed below. Holds one number for each partition, in the driver.
         """
         if self._frame is not None:
-            names = ", ".join(counter.name for counter in self.declared)
-            expected, hint = "counters not yet in use", "make new ones for each frame"
-            raise ParameterError("counters", names, expected=expected, got="those of a frame", hint=hint)
+            raise self._in_use()
         columns = aggregates(df, self.declared)
         self._frame = df
         numbered = df.select("*", F.monotonically_increasing_id().alias(_ROW))
@@ -88,19 +94,8 @@ class Counters:
         """
         reading, why = self._read()
         if reading is None:
-            names = ", ".join(counter.name for counter in self.declared)
-            hint = "run the action first, or call settle(), which counts by one of its own"
-            raise NotRunError("counters", names, expected="numbers of an action", got=why, hint=hint)
+            raise self._not_run(why, hint=OR_SETTLE)
         return reading
-
-    def value(self, name: str) -> Any:
-        """One number of `read`.
-
-        Raises:
-            UnknownNameError: no such counter.  NotRunError: as `read`.
-        """
-        of_name(self.declared, name)
-        return self.read().values[name]
 
     def settle(self) -> Reading:
         """The numbers, after the action: by an aggregate where what was observed is not right.
@@ -128,7 +123,7 @@ class Counters:
             return self._settled, ""
         seen = None if self._frame is None else observed(self._frame, self._observation)
         if seen is None:
-            return None, "not run, or left out of the plan"
+            return None, NOT_SEEN
         if self._distrust is not None:
             return None, self._distrust
         times = Times(seen[_RUNS])

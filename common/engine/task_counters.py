@@ -13,8 +13,7 @@ from pyspark import Accumulator, AccumulatorParam
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from common.core.errors import NotRunError
-from common.transforms.counters import Counter, Reading, checked, of_name
+from common.transforms.counters import Counter, Readable, Reading, checked
 from common.transforms.tallies import Tallies, Tally, gather, reading
 from common.transforms.tally_batches import CountingFunction, PartitionNote, origin, with_partition
 
@@ -40,7 +39,7 @@ class TallyParam(AccumulatorParam[Tallies]):
         return gather(self._kinds, value1, value2)
 
 
-class TaskCounters:
+class TaskCounters(Readable):
     """Counters that Python functions add to in tasks, for one run; the numbers are those of its last action.
 
     Args:
@@ -92,20 +91,8 @@ class TaskCounters:
         kinds = {counter.name: counter.kind for counter in self.declared}
         found = reading(kinds, self._held.value)
         if found is None:
-            hint = "run the action first"
-            raise NotRunError(
-                "counters", ", ".join(kinds), expected="numbers of an action", got="not run", hint=hint
-            )
+            raise self._not_run("not run", hint="run the action first")
         return found
-
-    def value(self, name: str) -> Any:
-        """One number of `read`.
-
-        Raises:
-            UnknownNameError: no such counter.  NotRunError: as `read`.
-        """
-        of_name(self.declared, name)
-        return self.read().values[name]
 
     def settle(self) -> Reading:
         """The same as `read`: what tasks handed in is right as it stands."""

@@ -7,6 +7,7 @@ they are counted, and kept right when tasks run again, is the engine's: `common.
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -16,12 +17,15 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, DecimalType, IntegralType
 
-from common.core.errors import ColumnTypeError, ParameterError, UnknownNameError, did_you_mean
+from common.core.errors import ColumnTypeError, NotRunError, ParameterError, UnknownNameError, did_you_mean
 
 Kind = Literal["count", "sum", "min", "max", "distinct"]
 Attach = Callable[[DataFrame], DataFrame]
 
 DISTINCT_ERROR_RATIO: Final = 0.02
+# Why there are no numbers, and what to do, where an observation may have been left out of the plan.
+NOT_SEEN: Final = "not run, or left out of the plan"
+OR_SETTLE: Final = "run the action first, or call settle(), which counts by one of its own"
 
 
 @dataclass(frozen=True)
@@ -91,6 +95,47 @@ class Counting(Protocol):
 
     def distrust(self, why: str) -> None:
         """Note that what was seen is not all."""
+
+
+class Readable(ABC):
+    """Counters that may have numbers, or not yet.
+
+    Attributes:
+        declared: What is counted.
+    """
+
+    declared: tuple[Counter, ...]
+
+    @abstractmethod
+    def read(self) -> Reading:
+        """The numbers of an action that has run.
+
+        Raises:
+            NotRunError: there are none.
+
+        Plan:
+            No action.
+        """
+
+    def value(self, name: str) -> Any:
+        """One number of `read`.
+
+        Raises:
+            UnknownNameError: no such counter.  NotRunError: as `read`.
+        """
+        of_name(self.declared, name)
+        return self.read().values[name]
+
+    def _not_run(self, why: str, *, hint: str) -> NotRunError:
+        return NotRunError("counters", self._names, expected="numbers of an action", got=why, hint=hint)
+
+    def _in_use(self) -> ParameterError:
+        expected, hint = "counters not yet in use", "make new ones for each frame"
+        return ParameterError("counters", self._names, expected=expected, got="those of a frame", hint=hint)
+
+    @property
+    def _names(self) -> str:
+        return ", ".join(counter.name for counter in self.declared)
 
 
 def checked(declared: Sequence[Counter]) -> tuple[Counter, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import reduce
 
-from pyspark.sql import Column
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
     BooleanType,
@@ -135,6 +135,33 @@ def text_hash(key: Sequence[str], *, kinds: Sequence[DataType]) -> Column:
     """The hash of a key that is given as text: a constant for the optimizer."""
     values = [F.lit(text).try_cast(kind) for text, kind in zip(key, kinds, strict=True)]
     return key_hash(zip(values, kinds, strict=True))
+
+
+def same_key(left: Sequence[str], right: Sequence[str]) -> Column:
+    """True where the columns of both sides hold one key; NULL where a part of one is."""
+    pairs = zip(left, right, strict=True)
+    return reduce(lambda a, b: a & b, (named(a) == named(b) for a, b in pairs))
+
+
+def casts_said(
+    sides: Sequence[tuple[str, DataFrame]],
+    pairs: Iterable[tuple[str, str]],
+    kinds: Iterable[DataType],
+) -> tuple[str, ...]:
+    """ "side name: type -> type" for each key that is compared in another type than it has.
+
+    Args:
+        sides: What each of the two is called, and its rows as given.
+        pairs: (left key, right key).
+        kinds: The type in which each pair is compared.
+    """
+    found = []
+    for pair, kind in zip(pairs, kinds, strict=True):
+        for (where, df), name in zip(sides, pair, strict=True):
+            given = df.schema[name].dataType
+            if given != kind:
+                found.append(f"{where} {name}: {given.simpleString()} -> {kind.simpleString()}")
+    return tuple(found)
 
 
 def any_null(names: Sequence[str]) -> Column:

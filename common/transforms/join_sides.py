@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
 from typing import Literal
 
 from pyspark.sql import Column, DataFrame
@@ -13,7 +12,7 @@ from pyspark.sql.types import DataType
 
 from common.core.errors import ParameterError
 from common.transforms.columns import named, resolve, unused
-from common.transforms.join_keys import common_type, is_hashable, is_key, key_hash
+from common.transforms.join_keys import casts_said, common_type, is_hashable, is_key, key_hash
 
 How = Literal["inner", "left", "right", "full", "semi", "anti"]
 
@@ -106,12 +105,6 @@ class Sides:
         return self.left, self.right
 
 
-def same_key(left: Side, right: Side) -> Column:
-    """True where both sides have the same key."""
-    pairs = zip(left.keys, right.keys, strict=True)
-    return reduce(lambda a, b: a & b, (named(a) == named(b) for a, b in pairs))
-
-
 def joined_sides(left: DataFrame, right: DataFrame, spec: JoinSpec) -> Sides:
     """Make both sides ready.
 
@@ -144,7 +137,8 @@ def joined_sides(left: DataFrame, right: DataFrame, spec: JoinSpec) -> Sides:
         _check_parts(key, spec)
         ours, theirs = (side.having(~is_key(side.keys, key, kinds=side.kinds)) for side in (ours, theirs))
     outputs = _outputs(left.columns, right.columns, pairs, spec.how)
-    return Sides(ours, theirs, spec.how, _selected(outputs, spec.select), _casts(left, right, kinds))
+    casts = casts_said((("left", left), ("right", right)), kinds, kinds.values())
+    return Sides(ours, theirs, spec.how, _selected(outputs, spec.select), casts)
 
 
 def _check_parts(key: Sequence[str], spec: JoinSpec) -> None:
@@ -164,16 +158,6 @@ def _side(df: DataFrame, letter: str, kinds: dict[str, DataType]) -> Side:
 
 def _differs(df: DataFrame, name: str, kinds: dict[str, DataType]) -> bool:
     return name in kinds and df.schema[name].dataType != kinds[name]
-
-
-def _casts(left: DataFrame, right: DataFrame, kinds: dict[tuple[str, str], DataType]) -> tuple[str, ...]:
-    found = []
-    for (a, b), kind in kinds.items():
-        for where, df, name in (("left", left, a), ("right", right, b)):
-            given = df.schema[name].dataType
-            if given != kind:
-                found.append(f"{where} {name}: {given.simpleString()} -> {kind.simpleString()}")
-    return tuple(found)
 
 
 def _outputs(

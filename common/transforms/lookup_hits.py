@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import reduce
 from typing import Any
 
 from pyspark.sql import Column, DataFrame
@@ -21,7 +20,7 @@ from pyspark.sql.types import (
 
 from common.core.errors import StrategyError
 from common.transforms.columns import named
-from common.transforms.join_keys import any_null, canonical, key_hash
+from common.transforms.join_keys import any_null, canonical, key_hash, same_key
 from common.transforms.lookup_dimension import NUMBER
 from common.transforms.lookup_sides import LookupSides
 from common.transforms.lookup_table import HASH, Layout, finder
@@ -59,8 +58,7 @@ def joined_hits(sides: LookupSides, dimension: DataFrame, *, broadcast: bool) ->
         Guidelines K3, K5.
     """
     right = dimension.withColumn(_HIT, F.lit(True))
-    pairs = zip(sides.fact_keys, sides.dimension_keys, strict=True)
-    condition = reduce(lambda a, b: a & b, (named(a) == named(b) for a, b in pairs))
+    condition = same_key(sides.fact_keys, sides.dimension_keys)
     joined = sides.facts.join(F.broadcast(right) if broadcast else right, condition, "left")
     return _hits(sides, joined, F.coalesce(named(_HIT), F.lit(False)), has_number=NUMBER in right.columns)
 

@@ -12,7 +12,7 @@ from pyspark.sql.types import DataType
 
 from common.core.errors import ColumnTypeError, ParameterError
 from common.transforms.columns import named, resolve
-from common.transforms.join_keys import common_type, is_hashable
+from common.transforms.join_keys import casts_said, common_type, is_hashable
 from common.transforms.lookup_spec import LookupSpec
 
 FACTS, DIMENSION = "the input facts", "the input dimension"
@@ -94,7 +94,7 @@ def lookup_sides(facts: DataFrame, dimension: DataFrame, spec: LookupSpec) -> Lo
         tuple(facts.columns),
         tuple(dimension.columns),
         tuple((places[column], name) for column, name in taken),
-        _casts(facts, dimension, pairs, kinds),
+        casts_said((("facts", facts), ("dimension", dimension)), pairs, kinds),
     )
 
 
@@ -133,18 +133,6 @@ def _side(
 
 def _cast(df: DataFrame, name: str, kind: DataType) -> Column:
     return named(name) if df.schema[name].dataType == kind else named(name).cast(kind)
-
-
-def _casts(
-    facts: DataFrame, dimension: DataFrame, pairs: Sequence[tuple[str, str]], kinds: Sequence[DataType]
-) -> tuple[str, ...]:
-    found = []
-    for pair, kind in zip(pairs, kinds, strict=True):
-        for where, df, name in zip(("facts", "dimension"), (facts, dimension), pair, strict=True):
-            given = df.schema[name].dataType
-            if given != kind:
-                found.append(f"{where} {name}: {given.simpleString()} -> {kind.simpleString()}")
-    return tuple(found)
 
 
 def key_text(names: Sequence[str]) -> Column:

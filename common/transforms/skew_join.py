@@ -17,9 +17,9 @@ from pyspark.sql import functions as F
 
 from common.core.errors import StrategyError
 from common.transforms.columns import named
-from common.transforms.join_keys import any_null
+from common.transforms.join_keys import any_null, same_key
 from common.transforms.join_salts import salted
-from common.transforms.join_sides import How, JoinSpec, Side, Sides, joined_sides, same_key
+from common.transforms.join_sides import How, JoinSpec, Side, Sides, joined_sides
 
 Which = Literal["left", "right"]
 _BUILT: dict[Which, tuple[How, ...]] = {
@@ -244,7 +244,7 @@ def _broadcasting_left(sides: Sides) -> Iterable[DataFrame]:
 
 
 def _joined(sides: Sides, left: Side, right: Side, *, how: How | None = None) -> DataFrame:
-    condition = same_key(left, right)
+    condition = same_key(left.keys, right.keys)
     if _LEFT in left.rows.columns:
         condition = condition & (named(_LEFT) == named(_RIGHT))
     return sides.finished(left.rows.join(right.rows, condition, how or sides.how))
@@ -262,4 +262,4 @@ def _distinct(side: Side) -> Side:
 def _unmatched(kept: Side, other: Side) -> DataFrame:
     """Rows whose key is not on the other side; its keys, few, are broadcast."""
     keys = _broadcast(_distinct(other))
-    return kept.rows.join(keys.rows, same_key(kept, keys), "anti")
+    return kept.rows.join(keys.rows, same_key(kept.keys, keys.keys), "anti")

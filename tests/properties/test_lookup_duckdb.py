@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import datetime as dt
-import math
 from collections import Counter
-from collections.abc import Sequence
-from decimal import Decimal
 from typing import Any
 
 import duckdb
@@ -22,37 +18,13 @@ from common.transforms.lookup_dimension import prepared_dimension
 from common.transforms.lookup_hits import found_hits, joined_hits, variable_rows
 from common.transforms.lookup_sides import lookup_sides
 from common.transforms.lookup_spec import Duplicates, LookupSpec
+from tests.keyed_tables import keyed_tables
 
-KINDS: dict[str, tuple[pa.DataType, Sequence[Any]]] = {
-    "bigint": (pa.int64(), [0, 1, -1, 7, 2**63 - 1]),
-    "string": (pa.string(), ["", "a", "A", "ä", "a|b"]),
-    "double": (pa.float64(), [0.0, -0.0, 1.5, math.inf, math.nan]),
-    "decimal": (pa.decimal128(20, 2), [Decimal("0.00"), Decimal("1.10"), Decimal("-1.10")]),
-    "date": (pa.date32(), [dt.date(1970, 1, 1), dt.date(2024, 2, 29)]),
-}
 WANTED = {
     "expand": "r",
     "first": "(SELECT a, b, min(y) AS y FROM r GROUP BY a, b)",
     "last": "(SELECT a, b, max(y) AS y FROM r GROUP BY a, b)",
 }
-
-
-@st.composite
-def inputs(draw: st.DrawFn) -> tuple[pa.Table, pa.Table]:
-    """Two tables of a key of two columns and a number; their keys are few, so that they meet often."""
-    kind, values = KINDS[draw(st.sampled_from(sorted(KINDS)))]
-    value = st.one_of(st.none(), st.sampled_from(list(values)))
-    keys = st.lists(st.tuples(value, st.sampled_from([1, 2, None])), max_size=25)
-
-    def table(rows: list[tuple[Any, Any]], name: str) -> pa.Table:
-        columns = [
-            pa.array([a for a, _ in rows], kind),
-            pa.array([b for _, b in rows], pa.int32()),
-            pa.array(range(len(rows)), pa.int32()),
-        ]
-        return pa.table(columns, names=["a", "b", name])
-
-    return table(draw(keys), "x"), table(draw(keys), "y")
 
 
 def expected_rows(facts: pa.Table, dimension: pa.Table, duplicates: str, *, one_key: bool) -> Counter[Any]:
@@ -68,7 +40,7 @@ def expected_rows(facts: pa.Table, dimension: pa.Table, duplicates: str, *, one_
 
 @settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
-    tables=inputs(),
+    tables=keyed_tables(),
     duplicates=st.sampled_from(sorted(WANTED)),
     one_key=st.booleans(),
     partitions=st.integers(1, 4),

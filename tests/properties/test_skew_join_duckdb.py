@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import datetime as dt
-import math
 from collections import Counter
-from collections.abc import Sequence
-from decimal import Decimal
 from typing import Any
 
 import duckdb
@@ -19,36 +15,12 @@ from pyspark.sql import DataFrame, SparkSession
 from common.transforms.join_sides import How, JoinSpec, joined_sides
 from common.transforms.skew_join import Treatment, skew_join
 from tests.frames import shown
+from tests.keyed_tables import keyed_tables
 
-KINDS: dict[str, tuple[pa.DataType, Sequence[Any]]] = {
-    "bigint": (pa.int64(), [0, 1, -1, 7, 2**63 - 1]),
-    "string": (pa.string(), ["", "a", "A", "ä", "a|b"]),
-    "double": (pa.float64(), [0.0, -0.0, 1.5, math.inf, math.nan]),
-    "decimal": (pa.decimal128(20, 2), [Decimal("0.00"), Decimal("1.10"), Decimal("-1.10")]),
-    "date": (pa.date32(), [dt.date(1970, 1, 1), dt.date(2024, 2, 29)]),
-}
 SQL = {
     "inner": "JOIN", "left": "LEFT JOIN", "right": "RIGHT JOIN", "full": "FULL JOIN",
     "semi": "SEMI JOIN", "anti": "ANTI JOIN",
 }  # fmt: skip
-
-
-@st.composite
-def sides(draw: st.DrawFn) -> tuple[pa.Table, pa.Table]:
-    """Two tables of a key of two columns and a number; their keys are few, so that they meet often."""
-    kind, values = KINDS[draw(st.sampled_from(sorted(KINDS)))]
-    value = st.one_of(st.none(), st.sampled_from(list(values)))
-    keys = st.lists(st.tuples(value, st.sampled_from([1, 2, None])), max_size=25)
-
-    def table(rows: list[tuple[Any, Any]], name: str) -> pa.Table:
-        columns = [
-            pa.array([a for a, _ in rows], kind),
-            pa.array([b for _, b in rows], pa.int32()),
-            pa.array(range(len(rows)), pa.int32()),
-        ]
-        return pa.table(columns, names=["a", "b", name])
-
-    return table(draw(keys), "x"), table(draw(keys), "y")
 
 
 def expected_rows(left: pa.Table, right: pa.Table, how: How) -> Counter[Any]:
@@ -78,7 +50,7 @@ def mixed(left: DataFrame, right: DataFrame, spec: JoinSpec, salts: int) -> Trea
 
 @pytest.mark.parametrize("how", SQL)
 @settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(tables=sides(), salts=st.sampled_from([1, 4, 100]), partitions=st.integers(1, 5))
+@given(tables=keyed_tables(), salts=st.sampled_from([1, 4, 100]), partitions=st.integers(1, 5))
 def test_the_rows_are_those_of_duckdb(
     spark: SparkSession, how: How, tables: tuple[pa.Table, pa.Table], salts: int, partitions: int
 ) -> None:
@@ -90,7 +62,7 @@ def test_the_rows_are_those_of_duckdb(
 
 
 @settings(max_examples=3, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(tables=sides())
+@given(tables=keyed_tables())
 def test_counts_of_hot_keys_are_exact(spark: SparkSession, tables: tuple[pa.Table, pa.Table]) -> None:
     from common.transforms.hot_keys import hot_key_counts, hot_keys_by_sketch
 
