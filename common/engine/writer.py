@@ -66,14 +66,17 @@ def write_rows(
         One action. `file_count` adds a shuffle when it is more than one, and puts all rows into one task
         when it is one.
     """
-    observation = Observation()
-    rows = df.observe(observation, F.count(F.lit(1)).alias("rows"))
+    rows = df
     if file_count == 1:
         rows = rows.coalesce(1)
     elif file_count is not None:
         rows = rows.repartition(file_count)
     if order:
         rows = rows.sortWithinPartitions(*ordered_by(order, descending))
+    # Counted by the tasks that write: those before a shuffle run again when it is lost, and count twice then;
+    # and where Spark sees that they have no rows it leaves them out, and the count with them.
+    observation = Observation()
+    rows = rows.observe(observation, F.count(F.lit(1)).alias("rows"))
     # Spelled as a URL, a local path is one also where the cluster's default file system is another.
     place = f"file://{folder}" if is_local_path(folder) and folder.startswith("/") else folder
     rows.write.format(file_format).options(**_OPTIONS.get(file_format, {})).mode("error").save(place)

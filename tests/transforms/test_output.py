@@ -54,6 +54,14 @@ def test_an_empty_answer_keeps_its_schema(spark: SparkSession, tmp_path: Path) -
     assert pq.read_table(tmp_path / "out").schema.names == ["i", "s"]
 
 
+def test_no_rows_in_several_sorted_files_are_none(spark: SparkSession, tmp_path: Path) -> None:
+    """Only when it runs does Spark see that there is nothing to shuffle, and leaves the shuffle out."""
+    nothing = spark.range(10).where("id > 99")
+    target = str(tmp_path / "out")
+    assert write_rows(nothing, target, file_format="parquet", file_count=3, order=["id"]) == 0
+    assert spark.read.parquet(target).count() == 0
+
+
 def test_a7_the_written_order_is_the_ranks(spark: SparkSession, tmp_path: Path) -> None:
     rows = [(1, "p"), (1, "q"), (2, "r"), (2, "s"), (3, "t"), (3, "u"), (3, "v")]
     df = frame(spark, rows, "k INT, name STRING", partitions=3, flip=True)

@@ -149,3 +149,8 @@ def test_a_sum_that_was_read_several_times_divides_or_was_none() -> None:
 def test_only_what_differs_is_told() -> None:
     found = Reading({"rows": 4, "most": None}, {"rows": None, "most": None}, "left out")
     assert found.differing == {"rows": {"naive": None, "added": None, "why": "left out"}}
+
+
+def test_a_counter_of_another_name_is_told_before_it_is_read() -> None:
+    with pytest.raises(UnknownNameError, match=r"`rwos`.*mean `rows`"):
+        Counters(Counter("rows")).value("rwos")
