@@ -13,11 +13,12 @@ from typing import Annotated, cast
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # makes `common` importable from a clone
 
 from pydantic import AfterValidator, Field
-from pyspark.sql import DataFrame, Observation
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from common.core.errors import StrategyError, SuiteError, UsageError
 from common.core.units import parse_bytes
+from common.engine.counters import Counters
 from common.runs import (
     Columns,
     Counted,
@@ -34,9 +35,10 @@ from common.runs import (
 )
 from common.settings.job import Size
 from common.transforms import lookup
+from common.transforms.counters import aggregates
 from common.transforms.lookup_dimension import dimension_summary, prepared_dimension, validity_summary
 from common.transforms.lookup_hits import Hits, found_hits, joined_hits, variable_rows
-from common.transforms.lookup_sides import lookup_sides
+from common.transforms.lookup_sides import LookupSides, lookup_sides
 from common.transforms.lookup_spec import Duplicates, LookupSpec, Missing, Validity
 from common.tuning import lookup_faults
 from common.tuning.lookup import LookupQuestion, Mode, plan_lookup
@@ -180,8 +182,8 @@ class Lookup(Job[Settings]):
         """The dimension, where it goes to Python workers."""
         if decision.choice != "variable":
             return {}
-        sides = lookup_sides(inputs["facts"], inputs[_DIMENSION], settings.spec)
-        rows = variable_rows(sides, _prepared(inputs, settings, decision))
+        sides, rows = _prepared(inputs, settings, decision)
+        rows = variable_rows(sides, rows)
         return {_DIMENSION: Shared(rows, parse_bytes(settings.max_broadcast_bytes))}
 
     def build(self, inputs: Inputs, settings: Settings, decision: Decision) -> Counted:
@@ -189,12 +191,13 @@ class Lookup(Job[Settings]):
         spec, hits = settings.spec, _hits(inputs, settings, decision)
         for cast_key in hits.sides.casts:
             _LOG.info("key cast: %s", cast_key)
-        observation = Observation()
-        counted = lookup.counters(hits, duplicates=decision.evidence["duplicates"])
+        declared = lookup.counters(hits)
+        counters = Counters(*declared)
         return Counted(
-            lookup.answer(hits, spec, counting=(observation, counted)),
-            observation,
-            counts=hits.rows.agg(*counted),
+            lookup.answer(hits, spec, attach=counters.attach),
+            counters,
+            known={"duplicates": decision.evidence["duplicates"]},
+            counts=hits.rows.agg(*aggregates(hits.rows, declared)),
             examples=lookup.missing_keys(hits),
             rejects=Rejects(lookup.rejected(hits), "missing"),
         )
@@ -228,14 +231,15 @@ def _empty_names(flag: str, names: Sequence[str]) -> Iterable[SuiteError]:
             yield UsageError("flag", flag, expected="NAME, or NAME=NAME", got=repr(name))
 
 
-def _prepared(inputs: Inputs, settings: Settings, decision: Decision) -> DataFrame:
-    sides = lookup_sides(inputs["facts"], inputs[_DIMENSION], settings.spec)
-    return prepared_dimension(sides, settings.spec, has_duplicates=decision.evidence["duplicates"] > 0)
+def _prepared(inputs: Inputs, settings: Settings, decision: Decision) -> tuple[LookupSides, DataFrame]:
+    """Both sides, and the dimension as facts meet it."""
+    spec = settings.spec
+    sides = lookup_sides(inputs["facts"], inputs[_DIMENSION], spec)
+    return sides, prepared_dimension(sides, spec, has_duplicates=decision.evidence["duplicates"] > 0)
 
 
 def _hits(inputs: Inputs, settings: Settings, decision: Decision) -> Hits:
-    sides = lookup_sides(inputs["facts"], inputs[_DIMENSION], settings.spec)
-    rows = _prepared(inputs, settings, decision)
+    sides, rows = _prepared(inputs, settings, decision)
     if decision.choice == "join":
         return joined_hits(sides, rows, broadcast=decision.evidence["broadcast"])
     if not isinstance(inputs, ReadInputs) or _DIMENSION not in inputs.shared:

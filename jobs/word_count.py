@@ -12,10 +12,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # makes `common` i
 
 from cyclopts import Parameter
 from pydantic import Field
-from pyspark.sql import DataFrame, Observation
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from common.core.errors import ColumnMissingError, JobError, SuiteError, UsageError
+from common.engine.counters import Counters
 from common.engine.small_texts import small_text
 from common.engine.text_counts import count_ranges
 from common.engine.text_encodings import encoding_of, is_splittable, is_utf8
@@ -37,7 +38,15 @@ from common.runs import (
 )
 from common.settings.inputs import InputRequest
 from common.transforms.columns import match, resolve
-from common.transforms.word_answer import COUNT, DOCUMENTS, RANK, WORD, WordAnswer, word_answer
+from common.transforms.word_answer import (
+    COUNT,
+    DOCUMENTS,
+    RANK,
+    UNDECODABLE,
+    WORD,
+    WordAnswer,
+    word_answer,
+)
 from common.transforms.words_rules import Case, Normalize, OnDecodeError, WordRules, check, stop_words
 from common.transforms.words_sql import why_not_sql
 from common.tuning.words import Strategy, WordQuestion, plan_words
@@ -151,8 +160,8 @@ class WordCount(Job[Settings]):
         asked = _resolved(counts, settings)
         if settings.on_decode_error == "fail":
             return word_answer(counts, asked)
-        observation = Observation()
-        return Counted(word_answer(counts, asked, observation=observation), observation)
+        counters = Counters(UNDECODABLE)
+        return Counted(word_answer(counts, asked, attach=counters.attach), counters)
 
     def plain(self, inputs: Inputs, settings: Settings) -> DataFrame:
         """By built-in functions where they can, else row by row in Python; files Spark cannot read, whole."""

@@ -52,6 +52,7 @@ def settle(
         record.miscounted.update(reading.differing)
         for name, told in reading.differing.items():
             _LOG.info("counted: %s: a plain accumulator says %s (%s)", name, told["naive"], told["why"])
+    found |= counted.known
     record.counters.update({name: recordable(value) for name, value in found.items()})
     if found:
         shown = {name: f"{value:,}" if isinstance(value, int) else value for name, value in found.items()}

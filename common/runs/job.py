@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, TypeVar
 
 from pyspark.sql import DataFrame, Observation
@@ -42,14 +42,16 @@ class Counted:
         rows: The answer.
         observation: Attached to a part of it; its numbers become the run's counters. `Counters` (or those of
             Python functions) are put right where tasks ran again; an `Observation` is taken as it is.
-        counts: One row with the same numbers, for an answer that is printed, of which Spark may compute only
-            the first rows. None: whatever is asked of the answer computes all that is observed.
+        known: Numbers that stand among the counters, and that the plan knew already.
+        counts: One row with the observed numbers, for an answer that is printed, of which Spark may compute
+            only the first rows. None: whatever is asked of the answer computes all that is observed.
         examples: At most some rows that say more of what `Job.judge` finds wrong; run only when it asks.
         rejects: Rows that could not be used, to be published beside the output.
     """
 
     rows: DataFrame
     observation: Observation | Counting
+    known: Mapping[str, int] = field(default_factory=dict)
     counts: DataFrame | None = None
     examples: DataFrame | None = None
     rejects: Rejects | None = None

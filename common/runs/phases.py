@@ -195,10 +195,9 @@ def _answer(
     if settings.explain:
         explain(answer, facts=facts, decision=decision)
         return
-    output = output or _staged(run, stack, storage_for(settings.output or "", engine.spark))
-    rejects = (
-        _staged_rejects(run, stack, storage_for(settings.output or "", engine.spark)) if output else None
-    )
+    storage = storage_for(settings.output or "", engine.spark)
+    output = output or _staged(run, stack, storage)
+    rejects = _staged_rejects(run, stack, storage) if output else None
     with guarded(answer, engine, listings.values(), record=record) as answer:
         if settings.verify:
             _prove(answer, run, engine, frames)

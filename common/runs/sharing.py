@@ -53,7 +53,7 @@ def share(
         frames.shared[name] = stack.enter_context(
             broadcast_table(
                 rows.limit(0) if settings.explain else rows,
-                workers=max(1, facts.workers_per_executor),
+                workers=facts.python_workers,
                 max_bytes=table.max_bytes,
             )
         )

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from pyspark.sql import Column, DataFrame, Observation
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from common.transforms.columns import named, unused
+from common.transforms.counters import Attach, Counter
 from common.transforms.join_keys import any_null
 from common.transforms.lookup_dimension import prepared_dimension
 from common.transforms.lookup_hits import FIRST, FOUND, Hits, joined_hits
@@ -41,20 +40,18 @@ def plain_lookup(facts: DataFrame, dimension: DataFrame, spec: LookupSpec) -> Da
     return answer(joined_hits(sides, prepared_dimension(sides, spec), broadcast=False), spec)
 
 
-def answer(
-    hits: Hits, spec: LookupSpec, *, counting: tuple[Observation, Sequence[Column]] | None = None
-) -> DataFrame:
+def answer(hits: Hits, spec: LookupSpec, *, attach: Attach | None = None) -> DataFrame:
     """The output's rows.
 
     Args:
         hits: Facts with what was found.
         spec: What is asked.
-        counting: Columns that are observed while all facts pass.
+        attach: Counts all facts while they pass.
 
     Plan:
         Lazy and narrow.
     """
-    rows = hits.rows.observe(counting[0], *counting[1]) if counting else hits.rows
+    rows = attach(hits.rows) if attach else hits.rows
     if spec.missing == "quarantine":
         rows = rows.where(named(FOUND))
     taken = [(f"d{at}", name) for at, (_, name) in enumerate(hits.sides.taken)]
@@ -68,26 +65,23 @@ def answer(
     return rows.select(*_facts(hits), *(value(inner).alias(name) for inner, name in taken))
 
 
-def counters(hits: Hits, *, duplicates: int) -> list[Column]:
-    """What is counted while the facts pass: bigint aggregates.
+def counters(hits: Hits) -> tuple[Counter, ...]:
+    """What is counted while the facts pass.
 
     Args:
         hits: Facts with what was found.
-        duplicates: Rows of the dimension besides the first of each key, as they were counted before.
 
     Returns:
         `facts`, `matched` of them, `missing` (without a match), `null_keys` (of these, with a NULL in the
-        key), `duplicates`.
+        key).
     """
     found, first = named(FOUND), named(FIRST)
-    return [
-        F.count_if(first).alias("facts"),
-        F.count_if(found & first).alias("matched"),
-        F.count_if(~found).alias("missing"),
-        F.count_if(any_null(hits.sides.fact_keys)).alias("null_keys"),
-        # The number of another frame; an aggregate, since nothing else is observed.
-        F.coalesce(F.max(F.lit(duplicates).cast("bigint")), F.lit(duplicates)).alias("duplicates"),
-    ]
+    return (
+        Counter("facts", of=first),
+        Counter("matched", of=found & first),
+        Counter("missing", of=~found),
+        Counter("null_keys", of=any_null(hits.sides.fact_keys)),
+    )
 
 
 def rejected(hits: Hits) -> DataFrame:

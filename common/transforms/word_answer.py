@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pyspark.sql import Column, DataFrame, Observation
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from common.core.errors import ParameterError
 from common.transforms.columns import named
+from common.transforms.counters import Attach, Counter
 from common.transforms.topn import sort_top_n, window_top_n
 from common.transforms.topn_rows import TopN
 
 WORD, COUNT, DOCUMENTS, RANK = "word", "count", "documents", "rank"
-REPLACED = "undecodable"
+# The number of replacements: U+FFFD in place of bytes that are no text.
+UNDECODABLE = Counter("undecodable", "sum", f"CASE WHEN {WORD} IS NULL THEN {COUNT} END")
 
 
 @dataclass(frozen=True)
@@ -44,14 +46,14 @@ class WordAnswer:
             )
 
 
-def word_answer(counts: DataFrame, asked: WordAnswer, *, observation: Observation | None = None) -> DataFrame:
+def word_answer(counts: DataFrame, asked: WordAnswer, *, attach: Attach | None = None) -> DataFrame:
     """The answer from summed counts.
 
     Args:
         counts: `[in_files,] [by,] word: string, count: bigint [, documents: bigint]`, each combination once.
             A NULL word counts replacements.
         asked: What is wanted.
-        observation: Gets the number of replacements, as `undecodable`, when the answer is made.
+        attach: Counts `UNDECODABLE` when the answer is made.
 
     Returns:
         `[by,] word, count [, documents] [, rank]`. Of equal counts the lesser word comes first; in order of
@@ -65,9 +67,8 @@ def word_answer(counts: DataFrame, asked: WordAnswer, *, observation: Observatio
     if asked.in_files is not None:
         sums = [F.sum(COUNT).alias(COUNT), F.count(F.lit(1)).alias(DOCUMENTS)]
         counts = counts.groupBy(*map(named, (*by, WORD))).agg(*sums)
-    if observation is not None:
-        replaced = F.sum(F.when(F.col(WORD).isNull(), F.col(COUNT)))
-        counts = counts.observe(observation, replaced.alias(REPLACED))
+    if attach is not None:
+        counts = attach(counts)
     columns = [*by, WORD, COUNT, *([DOCUMENTS] if asked.documents else [])]
     kept = F.col(WORD).isNotNull() & (F.col(COUNT) >= asked.min_count)
     words = counts.where(kept).select(*map(named, columns))

@@ -118,3 +118,8 @@ class Facts:
     accelerator: str = "none"
     probed: Mapping[str, tuple[Mapping[str, Any], ...]] = field(default_factory=dict)
     workers_per_executor: int = 0
+
+    @property
+    def python_workers(self) -> int:
+        """Python workers of one executor, at most and at least one: all task slots where nobody tells."""
+        return max(1, self.workers_per_executor or self.core_count)

@@ -120,7 +120,7 @@ def _refuse_variable(question: LookupQuestion, facts: Facts, size: _Size) -> Non
             got=impossible,
             hint="use join or auto",
         )
-    refuse_decoded(size.decoded_bytes, workers=_workers(facts), max_bytes=question.max_broadcast_bytes)
+    refuse_decoded(size.decoded_bytes, workers=facts.python_workers, max_bytes=question.max_broadcast_bytes)
 
 
 def _impossible(question: LookupQuestion, facts: Facts) -> str | None:
@@ -136,7 +136,7 @@ def _why_not_variable(question: LookupQuestion, facts: Facts, size: _Size) -> st
     if impossible is not None:
         return impossible
     limit = question.max_broadcast_bytes
-    large = _too_large(size.decoded_bytes, workers=_workers(facts), max_bytes=limit)
+    large = _too_large(size.decoded_bytes, workers=facts.python_workers, max_bytes=limit)
     if large is not None:
         return large
     if facts.accelerator == "comet":
@@ -144,15 +144,11 @@ def _why_not_variable(question: LookupQuestion, facts: Facts, size: _Size) -> st
     return "each key would go through Python, which costs more than the join"
 
 
-def _workers(facts: Facts) -> int:
-    return max(1, facts.workers_per_executor or facts.core_count)
-
-
 def _reason(choice: str, size: _Size, question: LookupQuestion, facts: Facts, *, broadcast: bool) -> str:
     limit = format_bytes(question.max_broadcast_bytes)
     rows = f"{size.rows:,} dimension {'row' if size.rows == 1 else 'rows'}"
     if choice == "variable":
-        copies = f"{format_bytes(size.decoded_bytes)} decoded, for each of {_workers(facts):,} workers"
+        copies = f"{format_bytes(size.decoded_bytes)} decoded, for each of {facts.python_workers:,} workers"
         return f"{rows}, {copies}, within {limit}: only the keys go to Python"
     about = f"{rows}, about {format_bytes(size.joined_bytes)} decoded"
     if broadcast:
@@ -165,6 +161,6 @@ def _evidence(size: _Size, facts: Facts, *, broadcast: bool) -> Mapping[str, Any
         "dimension_rows": size.rows,
         "duplicates": size.duplicates,
         "decoded_bytes": size.decoded_bytes,
-        "workers_per_executor": _workers(facts),
+        "workers_per_executor": facts.python_workers,
         "broadcast": broadcast,
     }

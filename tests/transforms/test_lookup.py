@@ -6,6 +6,7 @@ import datetime as dt
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,12 +14,19 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from common.core.errors import ColumnMissingError, ColumnTypeError, ParameterError, StrategyError
+from common.core.key_errors import KeyMissingError
 from common.engine.broadcast_tables import broadcast_table
+from common.runs.aftermath import distrust, settle
+from common.runs.record import RunRecord
+from common.settings.job import with_inputs
+from common.transforms.counters import aggregates
 from common.transforms.lookup import answer, counters, missing_keys, plain_lookup, rejected, unfit_defaults
 from common.transforms.lookup_dimension import dimension_summary, prepared_dimension, validity_summary
 from common.transforms.lookup_hits import Hits, found_hits, joined_hits, variable_rows
 from common.transforms.lookup_sides import lookup_sides
 from common.transforms.lookup_spec import LookupSpec, Validity
+from common.tuning.decision import Decision
+from jobs.lookup import Lookup, Settings
 from tests.frames import frame, no_actions, rows_of, shown
 
 NAN = float("nan")
@@ -98,8 +106,29 @@ def test_d7_duplicates_and_what_is_counted(
     hits = way(facts, dimension, spec)
     expected = [*((1, v) for v in of_one), (2, "c"), (9, None), (None, None)]
     assert sorted_rows(answer(hits, spec)) == sorted(expected, key=repr)
-    counted = hits.rows.agg(*counters(hits, duplicates=1)).collect()[0].asDict()
+    counted = hits.rows.agg(*aggregates(hits.rows, counters(hits))).collect()[0].asDict()
+    counted["duplicates"] = dimension_summary(hits.sides, spec).collect()[0]["duplicates"]
     assert counted == {"facts": 4, "matched": 2, "missing": 2, "null_keys": 1, "duplicates": 1}
+
+
+def test_after_an_attempt_that_failed_the_run_counts_all_facts(spark: SparkSession, tmp_path: Path) -> None:
+    """What the first attempt has seen (here one fact, which has a match) must not let the answer pass."""
+    inputs = {
+        "facts": frame(spark, sorted(D7_FACTS, key=repr), "k INT"),
+        "dimension": frame(spark, D7_DIMENSION, "k BIGINT, v STRING, t INT"),
+    }
+    model = with_inputs(Settings, Lookup.inputs)
+    settings = model(
+        on=("k",), take=("v",), missing="fail", duplicates="first:t", facts=("f",), dimension=("d",)
+    )
+    job, record = Lookup(), RunRecord.start("lookup", runs_dir=tmp_path)
+    decision = Decision("join", "as asked", evidence={"broadcast": True, "duplicates": 1})
+    counted = job.build(inputs, settings, decision)
+    counted.rows.limit(1).collect()
+    distrust(counted, "an attempt failed")
+    with pytest.raises(KeyMissingError, match="2 rows without one"):
+        settle(job, counted, settings, record)
+    assert record.counters == {"facts": 4, "matched": 2, "missing": 2, "null_keys": 1, "duplicates": 1}
 
 
 def test_what_becomes_of_facts_without_a_match(spark: SparkSession, way: Way) -> None:
