@@ -17,7 +17,10 @@ Tokenizer = Callable[[str], list[str]]
 
 _LINE_ENDS = re.compile(r"\r\n|\n|\r")
 _LETTERS, _FORMATS = python_class(WORD), python_class(FORMAT)
-_WORD = re.compile(f"[{_LETTERS}]++(?:(?:['\u2019\u2010\u2011-]|[{_FORMATS}]++)[{_LETTERS}]++)*+")
+_JOINED = f"(?:['\u2019\u2010\u2011-]|[{_FORMATS}]++)[{_LETTERS}]"
+# Possessive, so that a word of any length takes no memory to match. A round of the group must not fail once
+# it has begun, hence the look ahead: Python before 3.11.5 would go on behind what it has read (gh-106052).
+_WORD = re.compile(f"[{_LETTERS}]++(?:(?={_JOINED}){_JOINED}++)*+")
 _SPELT = {0x2019: "'", 0x2010: "-", 0x2011: "-"}
 
 
