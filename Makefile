@@ -21,7 +21,7 @@ SPARK_NEXT := 4.3.0
 UV ?= uv
 say = @printf '%s\n' "$(1)" >&2
 
-.PHONY: help setup data topn word-count skew-join lookup test test-fast test-comet e2e lint fmt bench bench-engines bench-topn bench-words bench-skew bench-lookup zip clean lock test-next FORCE
+.PHONY: help setup data topn word-count skew-join lookup test test-fast test-comet e2e lint fmt bench bench-engines bench-topn bench-topn-memory bench-words bench-skew bench-lookup zip clean lock test-next FORCE
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z][a-z0-9-]*:.*## / {printf "  make %-14s %s\n", $$1, $$2}' Makefile
@@ -87,6 +87,9 @@ bench-engines: .venv/.dev .venv/.suite ## 20 million rows: plain Spark against C
 
 bench-topn: .venv/.dev .venv/.suite ## 20 million rows: every strategy of topn, plain and on Comet, DuckDB and Polars beside
 	$(PY) bench/topn.py
+
+bench-topn-memory: .venv/.dev .venv/.suite ## what the driver of topn needs of memory at 5 and at 20 million rows, its executor apart
+	$(PY) bench/topn_memory.py
 
 bench-skew: .venv/.dev .venv/.suite ## 20 million rows under skew: skew-join and skew-aggregate beside Spark's own plans, with a picture
 	$(PY) bench/skew.py

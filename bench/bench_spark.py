@@ -136,6 +136,15 @@ def peak_bytes(pid: int | str) -> int:
     return _status_bytes(pid, "VmHWM")
 
 
+def forget_peak(pid: int | str) -> bool:
+    """Let a process's peak begin anew with what it has now; False where the system cannot."""
+    try:
+        Path(f"/proc/{pid}/clear_refs").write_text("5")
+    except OSError:
+        return False
+    return True
+
+
 def own_bytes(pid: int | str) -> int:
     """What a process has for itself, without pages of files that it shares; 0 where Linux does not tell."""
     return _status_bytes(pid, "RssAnon")

@@ -21,13 +21,19 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # makes `bench` an
 from bench.bench_data import DATA, ROOT, make_data
 from bench.bench_spark import SPARK_SIDES, compare_answers, from_process
 from bench.skew_sides import CLUSTER_CORES
-from common.tuning.levelness import StageRun, replayed_seconds, waves
+from common.tuning.levelness import StageRun, replayed_seconds, spread, waves
 
-SHAPES = ("skewed", "zipf", "uniform")
+KEYS = {
+    "skewed": "30 % of one key, 15 % of four",
+    "zipf": "keys by Zipf's law, 1.2",
+    "uniform": "even keys",
+}
+SHAPES = tuple(KEYS)
 CORES = (2, 16, CLUSTER_CORES)
 # The plan without mitigation is there for the replay; strategies of the job against Spark's own join.
 TIMED = ("plain", "shuffle", "isolate", "salt", "auto")
 REPLAYED = ("plain, no AQE", "plain", "salt", "auto")
+REPLAY_ROUNDS = 3
 SIDES_SCRIPT = str(Path(__file__).with_name("skew_sides.py"))
 Runs = dict[tuple[str, str, str], list[dict[str, Any]]]
 
@@ -74,11 +80,11 @@ def _timed(arguments: argparse.Namespace, data: Path) -> Runs:
 
 
 def _replayed(arguments: argparse.Namespace, data: Path) -> Runs:
-    """The tasks of each way, of its second run in a process: the first one's compile code."""
+    """The tasks of each way, in several rounds: the first one compiles code."""
     runs: Runs = {}
     for shape in arguments.shapes:
-        for line in _lines_of("spark", data, shape, REPLAYED, "--many-tasks", repeats=2):
-            runs[shape, "spark", line["way"]] = [line]
+        for line in _lines_of("spark", data, shape, REPLAYED, "--many-tasks", repeats=REPLAY_ROUNDS):
+            runs.setdefault((shape, "spark", line["way"]), []).append(line)
     return runs
 
 
@@ -95,10 +101,18 @@ def _lines_of(
         yield line
 
 
-def join_stage(stages: Iterable[Mapping[str, Any]]) -> Sequence[float]:
-    """The task seconds of the stage that reads most from shuffles: the join's."""
-    best = max(stages, key=lambda stage: stage["shuffle_read_bytes"], default={"seconds": []})
-    return list(best["seconds"])
+def join_tasks(lines: Sequence[Mapping[str, Any]]) -> dict[str, list[float]]:
+    """The tasks of the join's stage, the one that reads most from shuffles, each at the best of its rounds.
+
+    A task reads the same rows in every round. So what else the machine did at the time (compiling, collecting
+    garbage, other processes) is left out, and what the way of dividing the work makes of a task stays.
+    """
+    stages = [max(line["stages"], key=lambda stage: stage["shuffle_read_bytes"]) for line in lines]
+    alike = [stage for stage in stages if len(stage["seconds"]) == len(stages[-1]["seconds"])]
+    return {
+        name: [min(values) for values in zip(*(stage[name] for stage in alike), strict=True)]
+        for name in ("seconds", "cpu_seconds", "shuffle_bytes")
+    }
 
 
 def _report(timed: Runs, replayed: Runs) -> dict[str, Any]:
@@ -107,20 +121,38 @@ def _report(timed: Runs, replayed: Runs) -> dict[str, Any]:
         seconds = min(line["seconds"] for line in lines if "seconds" in line)
         best.setdefault(shape, {}).setdefault(side, {})[way] = seconds
     level: dict[str, dict[str, dict[str, Any]]] = {}
-    for (shape, side, way), (line,) in replayed.items():
-        level.setdefault(shape, {}).setdefault(side, {})[way] = _levels(line["stages"])
+    for (shape, side, way), lines in replayed.items():
+        level.setdefault(shape, {}).setdefault(side, {})[way] = _levels(lines)
     return {"seconds": best, "level": level, "targets": list(_targets(best, level))}
 
 
-def _levels(stages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    together = waves(StageRun(it["submitted"], it["completed"], it["seconds"]) for it in stages)
-    tasks = sorted(join_stage(stages))
+def _levels(lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    rounds = [
+        waves(StageRun(it["submitted"], it["completed"], it["seconds"]) for it in line["stages"])
+        for line in lines
+    ]
+    join = join_tasks(lines)
     return {
-        "replayed_seconds": {str(cores): replayed_seconds(together, cores) for cores in CORES},
-        "join_stage_seconds": replayed_seconds([tasks], CLUSTER_CORES),
-        "join_tasks": len(tasks),
-        "max_to_median": tasks[-1] / max(tasks[len(tasks) // 2], 0.001) if tasks else 1.0,
+        "replayed_seconds": {
+            str(cores): min(replayed_seconds(together, cores) for together in rounds) for cores in CORES
+        },
+        "join_stage_seconds": replayed_seconds([join["seconds"]], CLUSTER_CORES),
+        "join_tasks": len(join["seconds"]),
+        "max_to_median": max_to_median(join["seconds"]),
+        "cpu_max_to_median": max_to_median(join["cpu_seconds"]),
+        # Of the tasks that read a shuffle: those of isolated keys read files.
+        "bytes_max_to_median": max_to_median(size for size in join["shuffle_bytes"] if size),
     }
+
+
+def max_to_median(values: Iterable[float]) -> float:
+    """How many times the median the largest is; 1 for none.
+
+    >>> max_to_median([3.0, 1.0, 2.0])
+    1.5
+    """
+    found = spread(values)
+    return found.max / found.median if found.median else 1.0
 
 
 def _targets(
@@ -155,6 +187,8 @@ def _level_targets(
     yield _target(name, ratio, ">= 10", ratio >= 10)
     ratio = auto["max_to_median"]
     yield _target(f"{what}: longest / median task of auto's join stage", ratio, "<= 2", ratio <= 2)
+    ratio = auto["cpu_max_to_median"]
+    yield _target(f"{what}: the same of CPU time, without waits for a core", ratio, "<= 2", ratio <= 2)
 
 
 def _target(what: str, value: float, must: str, met: bool) -> dict[str, Any]:
@@ -168,13 +202,14 @@ def _lines(report: Mapping[str, Any]) -> Iterable[str]:
             yield f"{shape:<9}{side:<8}" + "".join(f"{ways[way]:>15.1f}" for way in TIMED)
     yield ""
     columns = "".join(f"{f'{cores} cores':>11}" for cores in CORES)
-    heads = f"{'join tasks':>11}{'max/median':>12}{'join stage':>12}{columns}"
+    heads = f"{'join tasks':>11}{'max/median':>12}{'of CPU':>8}{'of bytes':>10}{'join stage':>12}{columns}"
     yield f"{'shape':<9}{'side':<7}{'way':<15}{heads}   seconds, replayed"
     for shape, sides in report["level"].items():
         for side, ways in sides.items():
             for way, found in ways.items():
                 walls = "".join(f"{found['replayed_seconds'][str(cores)]:>11.2f}" for cores in CORES)
-                stage = f"{found['max_to_median']:>12.1f}{found['join_stage_seconds']:>12.2f}"
+                stage = f"{found['max_to_median']:>12.1f}{found['cpu_max_to_median']:>8.1f}"
+                stage += f"{found['bytes_max_to_median']:>10.1f}{found['join_stage_seconds']:>12.2f}"
                 yield f"{shape:<9}{side:<7}{way:<15}{found['join_tasks']:>11}{stage}{walls}"
     yield ""
     for target in report["targets"]:
@@ -201,15 +236,15 @@ def _keep(
     }
     (arguments.results / f"{name}.json").write_text(json.dumps(kept, indent=1) + "\n")
     for shape in arguments.shapes:
-        ways = {way: lines[0] for (of, _, way), lines in replayed.items() if of == shape}
+        ways = [lines for (of, _, _), lines in replayed.items() if of == shape]
         path = arguments.results / f"{name}-{shape}.svg"
-        draw_shape(draw, ways, path)
+        title = f"Task times of the join: {KEYS[shape]}, {arguments.rows:,} rows"
+        draw({_named(lines[-1]): join_tasks(lines)["seconds"] for lines in ways}, path, title=title)
         print(f"picture: {path}")
 
 
-def draw_shape(draw: Any, ways: Mapping[str, Mapping[str, Any]], path: Path) -> None:
-    """The task times of each way's join stage, as a picture."""
-    draw({way: join_stage(line["stages"]) for way, line in ways.items()}, path)
+def _named(line: Mapping[str, Any]) -> str:
+    return f"auto ({line['choice']})" if line["way"] == "auto" else line["way"]
 
 
 if __name__ == "__main__":

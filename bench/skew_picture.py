@@ -1,4 +1,7 @@
-"""One picture of task times, a strip for each strategy: a bar for each task, the longest on top."""
+"""One picture of task times, a strip for each strategy: a bar for each task, the longest on top.
+
+What the others wait for the longest task is a pale field: a level strategy has next to none.
+"""
 
 from __future__ import annotations
 
@@ -19,17 +22,19 @@ WIDTH, LEFT, TOP = 1120, 172, 118
 BARS_WIDTH, STRIP_HEIGHT, STRIP_STEP, FOOT = 400, 72, 120, 62
 COLUMNS = (842, 916, 990, 1084)
 _MOST_BARS, _GAP_FROM = 4 * STRIP_HEIGHT, 3.0
-_LATE_HEIGHT, _LATE_AT_LEAST = 3.0, 12.0
+_LATE_HEIGHT, _LATE_AT_LEAST = 4.0, 12.0
 _STYLE = """
   text { font: 13px system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif; fill: #1f2933 }
   .title { font-size: 19px; font-weight: 600 } .name { font-size: 15px; font-weight: 600 }
   .soft { fill: #616e7c } .strong { font-weight: 600 } .end { text-anchor: end } .mid { text-anchor: middle }
   .page { fill: #ffffff } .bars { fill: #7fa8d9 } .level { fill: #1f6fb2 } .uneven { fill: #c2410c }
-  .grid { stroke: #e4e7eb } .rule { stroke: #9aa5b1 } .median { stroke: #1f2933; stroke-dasharray: 3 3 }
+  .wait { fill: #fbe3d6 } .grid { stroke: #e4e7eb } .rule { stroke: #9aa5b1 }
+  .median { stroke: #1f2933; stroke-dasharray: 3 3 }
 """
 _DARK = """
   text { fill: #e6e8eb } .soft { fill: #9aa5b1 } .page { fill: #14181d } .bars { fill: #3f6a9c }
-  .level { fill: #7db7ee } .uneven { fill: #fb923c } .grid { stroke: #2b323a } .rule { stroke: #616e7c }
+  .level { fill: #7db7ee } .uneven { fill: #fb923c }
+  .wait { fill: #4a2a1a } .grid { stroke: #2b323a } .rule { stroke: #616e7c }
   .median { stroke: #e6e8eb }
 """
 
@@ -99,8 +104,11 @@ def _lines(strips: Sequence[_Strip], title: str, heads: Sequence[str]) -> Iterat
     yield f"<style>{_STYLE}@media (prefers-color-scheme: dark) {{{_DARK}}}</style>"
     yield f'<rect class="page" width="{WIDTH}" height="{height}"/>'
     yield _text(24, 36, title, "title")
-    told = "One bar per task, the longest on top: the stage ends when it does. "
-    yield _text(24, 60, f"{told}Beyond twice the median a task is late.", "soft")
+    yield _text(24, 60, "One bar per task, the longest on top. The stage ends when it does.", "soft")
+    yield '<rect class="wait" x="24" y="72" width="16" height="14"/>'
+    yield _text(46, 84, "what the others wait for it", "soft")
+    yield '<rect class="uneven" x="228" y="72" width="16" height="14"/>'
+    yield _text(250, 84, "late: more than twice the median", "soft")
     yield from _column_heads(heads)
     yield from _axis(longest, bottom)
     for place, strip in enumerate(strips):
@@ -158,9 +166,11 @@ def _bars(strip: _Strip, top: int, longest: float) -> Iterator[str]:
         thick = height - 1 if height >= _GAP_FROM else height
         late[is_late] += f"M{LEFT} {y:.2f}H{max(_x(seconds, longest), LEFT + 0.5):g}v{thick:.2f}H{LEFT}Z"
         y += height
-    yield f'<path class="bars" d="{late[False]}"/><path class="uneven" d="{late[True]}"/>'
     kind = "uneven" if rows[0][2] else "level"
     end = _x(strip.seconds[0], longest)
+    size = f'width="{end - LEFT:.2f}" height="{STRIP_HEIGHT}"'
+    yield f'<rect class="wait" x="{LEFT}" y="{top}" {size}/>'
+    yield f'<path class="bars" d="{late[False]}"/><path class="uneven" d="{late[True]}"/>'
     ratio = f"{strip.ratio:.0f}" if strip.ratio >= 10 else f"{strip.ratio:.1f}"
     yield _text(
         end + 8,

@@ -108,6 +108,9 @@ class Bench:
             "stages": [
                 {
                     "seconds": stage.task_seconds,
+                    "cpu_seconds": stage.task_cpu_seconds,
+                    "gc_seconds": stage.task_gc_seconds,
+                    "shuffle_bytes": stage.shuffle_read_bytes,
                     "shuffle_read_bytes": sum(stage.shuffle_read_bytes),
                     "submitted": stage.submitted,
                     "completed": stage.completed,
@@ -152,9 +155,11 @@ class Bench:
 
         job, settings = SkewJoin(), _settings(strategy, self._paths)
         facts = self._facts(job.sample(settings))
-        probes = job.probe(frames, facts, settings)
-        rows = {name: tuple(row.asDict() for row in df.collect()) for name, df in probes.items()}
-        decision = job.plan(replace(facts, probed=rows), settings)
+        while probes := job.probe(frames, facts, settings).keys() - facts.probed.keys():
+            asked = job.probe(frames, facts, settings)
+            rows = {name: tuple(row.asDict() for row in asked[name].collect()) for name in probes}
+            facts = replace(facts, probed={**facts.probed, **rows})
+        decision = job.plan(facts, settings)
         print(decision.line(), file=sys.stderr)
         return job.build(frames, settings, decision), decision.choice
 

@@ -93,7 +93,7 @@ def measure(
             for shape, strategy in asked:
                 runs: list[Measurement] = []
                 while len(runs) < repeats and sum(run.seconds for run in runs) < LONG_SECONDS:
-                    runs.append(_on_spark(spark, side, data, shape, strategy, first=first and not runs))
+                    runs.append(on_spark(spark, side, data, shape, strategy, first=first and not runs))
                 yield replace(min(runs, key=lambda run: run.seconds), answer=runs[0].answer)
 
 
@@ -101,7 +101,7 @@ def measure_peaks(side: str, data: Path, shapes: Sequence[Shape], *, heap_gib: i
     """Peak memory of the driver's two processes, after `auto` has answered each shape once."""
     with spark_session(side, name=f"bench topn {side}", heap_gib=heap_gib) as spark:
         for shape in shapes:
-            _on_spark(spark, side, data, shape, "auto", first=False)
+            on_spark(spark, side, data, shape, "auto", first=False)
         return {"jvm_bytes": peak_bytes(jvm_pid(spark)), "python_bytes": peak_bytes("self")}
 
 
@@ -111,9 +111,10 @@ def _warm_up(spark: SparkSession, data: Path, shapes: Sequence[Shape]) -> None:
     rows.orderBy("amount").limit(5).write.format("noop").mode("overwrite").save()
 
 
-def _on_spark(
+def on_spark(
     spark: SparkSession, side: str, data: Path, shape: Shape, strategy: str, *, first: bool
 ) -> Measurement:
+    """One answer by one strategy; all of its rows are consumed, and with `first` told as well."""
     from common.engine.comet import plain_spark, reasons_against
 
     started, cpu = time.perf_counter(), jvm_cpu_seconds(spark) + time.process_time()

@@ -8,7 +8,7 @@ import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, cast
+from typing import Annotated, Literal, cast
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # makes `common` importable from a clone
 
@@ -89,6 +89,8 @@ class Settings(JobSettings):
     """Column with the first day or instant of a version; NULL: since ever."""
     valid_to: str | None = None
     """Column with the first day or instant after it; NULL: for ever."""
+    gaps: Literal["fail", "allow"] = "fail"
+    """Versions of a key with days between them that have none: fail, or allow."""
     max_broadcast_bytes: Size = "256m"
     """The most that may be broadcast, as it is in memory; of a variable in all workers of an executor."""
     max_rejects: (
@@ -103,6 +105,8 @@ class Settings(JobSettings):
         if absent and len(absent) < len(days):
             got = f"no {' and no '.join(absent)}"
             yield UsageError("flags", ", ".join(days), expected="all three or none", got=got)
+        if self.gaps == "allow" and len(absent) == len(days):
+            yield UsageError("flag", "--gaps", expected="--as-of beside it", got="none")
         quarantine = self.missing == "quarantine"
         if quarantine and self.output is None and not self.explain:
             hint = "the rejects are written beside it, to OUTPUT.rejects"
@@ -114,6 +118,8 @@ class Settings(JobSettings):
             yield UsageError("flag", "--max-rejects", expected=expected, got=f"--missing {self.missing}")
         for name in ("on", "take"):
             yield from _empty_names(f"--{name}", getattr(self, name))
+        if not all(self.spec.order):
+            yield UsageError("flag", "--duplicates", expected="a column's name", got=repr(self.duplicates))
 
     @property
     def spec(self) -> LookupSpec:
@@ -168,10 +174,10 @@ class Lookup(Job[Settings]):
         for row in facts.probed.get("default", ()):
             lookup_faults.check_defaults(row, default=spec.default or "")
         for row in facts.probed.get("validity", ()):
-            lookup_faults.check_validity(row, on=on)
-            gaps = lookup_faults.gaps_in_words(row, day=settings.as_of)
-            if gaps:
-                _LOG.warning("%s", gaps)
+            lookup_faults.check_validity(row, on=on, allows_gaps=settings.gaps == "allow")
+            absent = lookup_faults.absent_in_words(row, day=settings.as_of)
+            if absent:
+                _LOG.warning("%s", absent)
         if spec.duplicates == "fail":
             lookup_faults.check_duplicates(counted, on=on)
         limit = parse_bytes(settings.max_broadcast_bytes)

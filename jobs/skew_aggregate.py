@@ -12,7 +12,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # makes `common` i
 from pydantic import AfterValidator, Field
 from pyspark.sql import DataFrame
 
-from common.core.errors import UsageError
 from common.runs import (
     Columns,
     Decision,
@@ -25,12 +24,11 @@ from common.runs import (
     Sqls,
     run_job,
 )
+from common.settings.salts import Salts, salt_count
 from common.transforms.aggregate_text import split_aggregates
 from common.transforms.two_stage import Aggregation, plain_aggregate, two_stage_aggregate
 from common.transforms.two_stage_calls import depends_on_order, kind_of, parsed
 from common.tuning.aggregation import Call, Question, Strategy, plan_aggregation
-
-_MOST_SALTS = 10_000
 
 
 def _split(values: tuple[str, ...]) -> tuple[str, ...]:
@@ -39,13 +37,6 @@ def _split(values: tuple[str, ...]) -> tuple[str, ...]:
     for text in texts:
         parsed(text)
     return texts
-
-
-def _salts(value: str) -> str:
-    if value != "auto" and not (value.isdecimal() and 1 <= int(value) <= _MOST_SALTS):
-        expected = f"auto, or a whole number from 1 to {_MOST_SALTS:,}"
-        raise UsageError("setting", "--salts", expected=expected, got=value)
-    return value
 
 
 class Settings(JobSettings):
@@ -59,7 +50,7 @@ class Settings(JobSettings):
     """SQL condition on the input rows."""
     strategy: Strategy = "auto"
     """How; auto chooses and says why."""
-    salts: Annotated[str, AfterValidator(_salts)] = "auto"
+    salts: Salts = "auto"
     """In how many parts a hot group's values are cut; auto: 32."""
 
 
@@ -79,8 +70,7 @@ class SkewAggregate(Job[Settings]):
             aggregate = parsed(text)
             calls += [Call(call.text, kind_of(call)) for call in aggregate.calls]
             calls += [Call(name, "whole") for name in aggregate.unknown]
-        salts = None if settings.salts == "auto" else int(settings.salts)
-        question = Question(tuple(calls), settings.group_by, salts)
+        question = Question(tuple(calls), settings.group_by, salt_count(settings.salts))
         return plan_aggregation(settings.strategy, question, facts)
 
     def build(self, inputs: Inputs, settings: Settings, decision: Decision) -> DataFrame:

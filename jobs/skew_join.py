@@ -5,12 +5,13 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # makes `common` importable from a clone
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -19,14 +20,23 @@ from common.core.units import parse_bytes
 from common.runs import Columns, Decision, Facts, Inputs, Job, JobSettings, run_job
 from common.settings.job import Size
 from common.settings.key_files import read_keys, remembered_keys, remembered_text
-from common.transforms.hot_keys import hot_key_counts, hot_keys_by_sketch
-from common.transforms.join_sides import How, JoinSpec, joined_sides
+from common.settings.salts import Salts, salt_count
+from common.transforms.hot_keys import asked_key_counts, hot_key_counts, hot_keys_by_sketch
+from common.transforms.join_sides import How, JoinSpec, Sides, check_hashable, joined_sides
+from common.transforms.key_sample import keyed_sample
 from common.transforms.skew_join import Treatment, plain_join, skew_join
-from common.tuning.hot_key_search import plan_search
+from common.tuning.hot_key_search import NO_SCAN, Search, plan_search
 from common.tuning.skew import Strategy, plan_join
 from common.tuning.skew_facts import JoinQuestion
 
 _LOG = logging.getLogger("saltpan.run")
+
+
+def _auto_or_file(value: str) -> str:
+    if value == "auto" or (value.startswith("@") and len(value) > 1):
+        return value
+    hint = f"did you mean @{value}" if value.strip("@") else None
+    raise UsageError("setting", "--hot-keys", expected="auto, or @FILE", got=value, hint=hint)
 
 
 class Settings(JobSettings):
@@ -38,7 +48,7 @@ class Settings(JobSettings):
     """Which rows are kept; semi and anti give left rows only."""
     strategy: Strategy = "auto"
     """How; auto chooses and says why."""
-    salts: Literal["auto"] | int = "auto"
+    salts: Salts = "auto"
     """Parts that each salted key is split into; auto: by its share."""
     hot_share: float = Field(default=0.01, ge=0.001, le=1)
     """A key is hot from this share of a side's rows on."""
@@ -50,19 +60,25 @@ class Settings(JobSettings):
     """Keys whose rows are left out on both sides, a,b or @FILE with one in a line; parts of a key: a|b."""
     select: Columns = ()
     """Output columns; by default all."""
-    hot_keys: Annotated[str, Field(pattern=r"^(auto|@.+)$")] = "auto"
+    hot_keys: Annotated[str, AfterValidator(_auto_or_file)] = "auto"
     """@FILE: start from the hot keys that an earlier run has kept there, and keep today's."""
+    verify_one_in: int = Field(default=1, ge=1)
+    """--verify compares the rows of one key in so many, and of a hot key of each way; by default all."""
 
     def problems(self) -> Iterable[SuiteError]:
-        """A salt count is a number of parts."""
-        if isinstance(self.salts, int) and not 1 <= self.salts <= 10_000:
-            yield UsageError("flag", "--salts", expected="auto, or 1 to 10000", got=str(self.salts))
+        """Names are there on both sides of =; a share of a proof needs the proof."""
+        for name in self.on:
+            if "" in (part.strip() for part in name.split("=", 1)):
+                yield UsageError("flag", "--on", expected="K, or K=K2", got=name)
+        if self.verify_one_in > 1 and not self.verify:
+            got = f"{self.verify_one_in} without it"
+            yield UsageError("flag", "--verify-one-in", expected="--verify beside it", got=got)
 
     @property
     def pairs(self) -> tuple[tuple[str, str], ...]:
         """The key columns of both sides."""
         split = (name.partition("=") for name in self.on)
-        return tuple((left, right or left) for left, _, right in split)
+        return tuple((left.strip(), right.strip() or left.strip()) for left, _, right in split)
 
     @property
     def hot_keys_file(self) -> str | None:
@@ -82,24 +98,32 @@ class SkewJoin(Job[Settings]):
 
     def probe(self, inputs: Inputs, facts: Facts, settings: Settings) -> Mapping[str, DataFrame]:
         """The exact rows of hot keys, where they can change the plan, and of those to drop."""
-        search = plan_search(settings.strategy, _question(settings), facts, remembered=_remembered(settings))
-        sides = joined_sides(inputs["left"], inputs["right"], JoinSpec(settings.pairs))
+        search, drop = _search(facts, settings), read_keys(settings.drop_keys)
+        sides = joined_sides(inputs["left"], inputs["right"], JoinSpec(settings.pairs, drop=drop))
         frames: dict[str, DataFrame] = {}
-        if search.how != "none" and sides.is_hashable:
-            uncounted = [name for name in self.inputs if facts.inputs[name].about_row_count is None]
+        if search.how != "none" and _has_hashes(sides, settings.strategy):
+            uncounted = [name for name in self.inputs if facts.inputs[name].row_count is None]
             frames = {f"{name}_rows": inputs[name].agg(F.count(F.lit(1)).alias("rows")) for name in uncounted}
-            frames["hot_keys"] = (
-                hot_key_counts(sides, search.keys)
-                if search.how == "count"
-                else hot_keys_by_sketch(sides, share=settings.hot_share)
-            )
-        if settings.drop_keys:
-            frames["dropped"] = hot_key_counts(sides, read_keys(settings.drop_keys))
+            if search.how == "count":
+                frames["hot_keys"] = hot_key_counts(sides, search.keys)
+            else:
+                frames["scanned"] = hot_keys_by_sketch(sides, share=settings.hot_share)
+        if drop:
+            whole = joined_sides(inputs["left"], inputs["right"], JoinSpec(settings.pairs))
+            frames["dropped"] = asked_key_counts(whole, drop)
         return frames
 
     def plan(self, facts: Facts, settings: Settings) -> Decision:
         """A broadcast where one side is small; hot keys apart where that saves work or waiting."""
-        return plan_join(settings.strategy, _question(settings), facts)
+        decision = plan_join(settings.strategy, _question(settings), facts)
+        for line in decision.evidence.get("hot_keys_in_words", ()):
+            _LOG.info("%s", line)
+        looked = facts.probed.keys() & {"hot_keys", "scanned"}
+        source = _search(facts, settings).source if looked else ""
+        if not source:
+            return decision
+        _LOG.info("hot keys from %s", source)
+        return replace(decision, evidence={**decision.evidence, "hot_keys_from": source})
 
     def build(self, inputs: Inputs, settings: Settings, decision: Decision) -> DataFrame:
         """The join with hot keys on their ways."""
@@ -112,10 +136,47 @@ class SkewJoin(Job[Settings]):
         """The join as Spark does it."""
         return plain_join(inputs["left"], inputs["right"], _spec(settings))
 
+    def proof(self, inputs: Inputs, settings: Settings, decision: Decision) -> Inputs:
+        """All rows, or those of some keys: of each way the hot key with fewest rows, and one in so many."""
+        if settings.verify_one_in == 1:
+            return inputs
+        by_way: dict[str, int] = {}
+        for key in decision.evidence["hot_keys"]:  # those with most rows first
+            by_way[key.get("way", "")] = key["hash"]
+        hot = f"{len(by_way)} hot key{'' if len(by_way) == 1 else 's'}"
+        _LOG.info("to verify: one key in %d, and %s", settings.verify_one_in, hot)
+        sides = keyed_sample(
+            inputs["left"],
+            inputs["right"],
+            _spec(settings),
+            one_in=settings.verify_one_in,
+            always=by_way.values(),
+        )
+        return dict(zip(self.inputs, sides, strict=True))
+
     def remember(self, settings: Settings, decision: Decision) -> Mapping[str, str]:
-        """Today's hot keys, if a file for them is named."""
-        path = settings.hot_keys_file
-        return {path: remembered_text(settings.pairs, decision.evidence["hot_keys"])} if path else {}
+        """Today's hot keys, if a file for them is named and they were looked for."""
+        path, source = settings.hot_keys_file, decision.evidence.get("hot_keys_from", "")
+        if path is None or not source:
+            return {}
+        kept = remembered_keys(path, on=settings.pairs) if source.endswith(NO_SCAN) else None
+        skipped = kept.scans_skipped + 1 if kept else 0
+        share = kept.hot_share if kept else settings.hot_share
+        keys = decision.evidence["hot_keys"]
+        return {path: remembered_text(settings.pairs, keys, hot_share=share, scans_skipped=skipped)}
+
+
+def _has_hashes(sides: Sides, strategy: Strategy) -> bool:
+    """True when keys can be taken apart; they must be where that is asked for."""
+    if strategy in ("isolate", "salt"):
+        check_hashable(sides, strategy)
+    return sides.is_hashable
+
+
+def _search(facts: Facts, settings: Settings) -> Search:
+    path = settings.hot_keys_file
+    kept = remembered_keys(path, on=settings.pairs) if path else None
+    return plan_search(settings.strategy, _question(settings), facts, remembered=kept)
 
 
 def _question(settings: Settings) -> JoinQuestion:
@@ -125,7 +186,7 @@ def _question(settings: Settings) -> JoinQuestion:
         hot_share=settings.hot_share,
         max_broadcast_bytes=parse_bytes(settings.max_broadcast_bytes),
         replication_budget=settings.replication_budget,
-        salts=settings.salts if isinstance(settings.salts, int) else None,
+        salts=salt_count(settings.salts),
         drop=read_keys(settings.drop_keys),
         select=settings.select,
     )
@@ -133,11 +194,6 @@ def _question(settings: Settings) -> JoinQuestion:
 
 def _spec(settings: Settings) -> JoinSpec:
     return JoinSpec(settings.pairs, settings.how, settings.select, read_keys(settings.drop_keys))
-
-
-def _remembered(settings: Settings) -> tuple[tuple[str, ...], ...] | None:
-    path = settings.hot_keys_file
-    return remembered_keys(path, on=settings.pairs) if path else None
 
 
 def _treatment(evidence: Mapping[str, Any]) -> Treatment:

@@ -147,13 +147,17 @@ class WordCount(Job[Settings]):
             is_splittable=is_splittable(settings.encoding),
             why_not_sql=why_not_sql(_rules(settings)),
             split_bytes=settings.split_bytes,
+            ngrams=settings.ngrams,
         )
         return plan_words(settings.strategy, question, facts)
 
     def build(self, inputs: Inputs, settings: Settings, decision: Decision) -> DataFrame | Counted:
         """The answer by the chosen strategy."""
         if decision.evidence["read"] == "ranges":
-            counts = _counts_of_ranges(inputs, settings, split_bytes=decision.evidence["split_bytes"])
+            known = decision.evidence
+            counts = _counts_of_ranges(
+                inputs, settings, split_bytes=known["split_bytes"], buckets=known.get("buckets")
+            )
         else:
             strategies: dict[str, RowStrategy] = {"arrow": "arrow", "sql": "sql", "rdd": "rdd"}
             counts = _counts_of_rows(inputs, settings, strategies[decision.choice])
@@ -197,7 +201,7 @@ def _rules(settings: Settings) -> WordRules:
         return rules
     if settings.stop_words in ("en", "zh"):
         return replace(rules, stop_words=stop_words(settings.stop_words))
-    text = small_text(settings.stop_words, flag="--stop-words")
+    text = small_text(settings.stop_words, flag="--stop-words", others="none, en, zh or ")
     return replace(rules, stop_words=frozenset(text.split()))
 
 
@@ -236,7 +240,9 @@ def _group(settings: Settings, available: Sequence[str]) -> str | None:
     return found
 
 
-def _counts_of_ranges(inputs: Inputs, settings: Settings, *, split_bytes: int) -> DataFrame:
+def _counts_of_ranges(
+    inputs: Inputs, settings: Settings, *, split_bytes: int, buckets: int | None = None
+) -> DataFrame:
     read = _read(inputs)
     group = _group(settings, read.partition_columns("input"))
     by_file = settings.by == FILE or settings.document_frequency
@@ -244,6 +250,7 @@ def _counts_of_ranges(inputs: Inputs, settings: Settings, *, split_bytes: int) -
         read.ranges("input", split_bytes=split_bytes, group=group),
         _rules(settings),
         file_column=FILE if by_file else None,
+        buckets=buckets,
         on_decode_error=settings.on_decode_error,
     )
 

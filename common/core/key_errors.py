@@ -18,7 +18,7 @@ class KeyMissingError(DataError, LookupError):
 
 
 class ValidityError(DataError):
-    """Raised when the intervals of a dimension's versions are empty or overlap."""
+    """Raised when the intervals of a dimension's versions are empty, overlap or leave gaps."""
 
     condition = "VALIDITY_INVALID"
 

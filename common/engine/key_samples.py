@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from common.core.errors import ColumnMissingError
@@ -92,7 +93,21 @@ def sampled_facts(df: DataFrame, columns: Sequence[str], *, row_limit: int = 100
         sum(size == 1 for size in counts.values()),
         sum(size for key, size in counts.items() if None in key) / len(rows),
         _top_keys(counts.most_common(_KEYS_KEPT)),
+        is_clustered=len(rows) == row_limit and are_clustered([tuple(row) for row in rows], counts),
     )
+
+
+def are_clustered(keys: Sequence[tuple[object, ...]], counts: Mapping[tuple[object, ...], int]) -> bool:
+    """True when neighbours are equal much more often than in a random order, or all are.
+
+    >>> ordered, mixed = [(at // 50,) for at in range(100)], [(at * 7 % 10,) for at in range(100)]
+    >>> are_clustered(ordered, Counter(ordered)), are_clustered(mixed, Counter(mixed))
+    (True, False)
+    """
+    pairs = max(len(keys) - 1, 1)
+    equal = sum(one == other for one, other in pairwise(keys)) / pairs
+    by_chance = sum((count / len(keys)) ** 2 for count in counts.values())
+    return len(counts) == 1 or equal > 1.5 * by_chance + 0.02
 
 
 def _key_tables(listing: Listing, columns: Sequence[str]) -> list[pa.Table] | None:

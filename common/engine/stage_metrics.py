@@ -27,6 +27,8 @@ _GETTERS = (
     "shuffleLocalBytesRead",
     "shuffleRemoteBytesRead",
     "shuffleRecordsRead",
+    "executorCpuTime",
+    "jvmGcTime",
 )
 
 _LOG = logging.getLogger("saltpan.engine")
@@ -34,7 +36,7 @@ _LOG = logging.getLogger("saltpan.engine")
 
 @dataclass(frozen=True)
 class StageTasks:
-    """One attempt of a stage that ran; the three lists have one entry for each task that succeeded.
+    """One attempt of a stage that ran; its lists have one entry for each task that succeeded.
 
     Attributes:
         stage_id: Spark's number of it.
@@ -45,6 +47,9 @@ class StageTasks:
         task_seconds: Time that a task worked (executor run time, in whole milliseconds), not what it waited.
         shuffle_read_bytes: Bytes that a task read from a shuffle.
         shuffle_read_rows: Records that a task read from a shuffle.
+        task_cpu_seconds: Of `task_seconds` what its thread ran: without waits for a core, for the garbage
+            collector and for files; without what native libraries use in threads of their own.
+        task_gc_seconds: Collections of garbage in the executor while the task ran, whoever made it.
         shuffle_write_bytes: Of all tasks.
         input_bytes: Read from files, by all tasks.
         spilled_bytes: Written to disk for lack of memory, by all tasks.
@@ -67,6 +72,8 @@ class StageTasks:
     cpu_seconds: float
     submitted: float | None = None
     completed: float | None = None
+    task_cpu_seconds: tuple[float, ...] = ()
+    task_gc_seconds: tuple[float, ...] = ()
 
 
 def stage_mark(spark: SparkSession) -> int | None:
@@ -175,14 +182,16 @@ class _Store:
             task_count=data.numTasks(),
             failed_tasks=data.numFailedTasks(),
             task_seconds=tuple(millis / 1000 for millis, *_ in good),
-            shuffle_read_bytes=tuple(local + remote for _, local, remote, _ in good),
-            shuffle_read_rows=tuple(rows for *_, rows in good),
+            shuffle_read_bytes=tuple(local + remote for _, local, remote, *_ in good),
+            shuffle_read_rows=tuple(rows for *_, rows, _, _ in good),
             shuffle_write_bytes=data.shuffleWriteBytes(),
             input_bytes=data.inputBytes(),
             spilled_bytes=data.diskBytesSpilled(),
             cpu_seconds=data.executorCpuTime() / 1e9,
             submitted=_seconds(data.submissionTime()),
             completed=_seconds(data.completionTime()),
+            task_cpu_seconds=tuple(nanos / 1e9 for *_, nanos, _ in good),
+            task_gc_seconds=tuple(millis / 1000 for *_, millis in good),
         )
 
     def _getters(self) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from common.engine.text_modules import ship_tokenizer
 from common.engine.text_ranges import TextFile, tasks_of
 from common.engine.text_work import Tasks, Work, counting
 from common.transforms.columns import named
+from common.transforms.words_packed import PACKED, merged_counts
 from common.transforms.words_rules import OnDecodeError, WordRules
 
 
@@ -62,6 +63,7 @@ def count_ranges(
     *,
     file_column: str | None = None,
     on_decode_error: OnDecodeError = "fail",
+    buckets: int | None = None,
 ) -> DataFrame:
     """Count the words of text files.
 
@@ -70,6 +72,8 @@ def count_ranges(
         rules: What a word is.
         file_column: Also by file, whose path is in a column of this name.
         on_decode_error: With "replace" a row of which the word is NULL holds the number of replacements.
+        buckets: Of words, whose counts workers merge, one bucket at a time; None leaves all sums to Spark.
+            Only where all files are counted together.
 
     Returns:
         `[file,] [group,] word: string, count: bigint`. Row order is undefined.
@@ -79,8 +83,8 @@ def count_ranges(
 
     Plan:
         Lazy. A task reads its ranges block by block and sums their counts as far as a bounded dictionary
-        can, so that what it holds is one block and up to 32 MiB of counts; one shuffle by word after a
-        partial sum. Guidelines D5, D6.
+        can, so that what it holds is one block and up to 32 MiB of counts; one shuffle, by bucket or by word
+        after a partial sum. Guidelines D5, D6.
     """
     ship_tokenizer(ranges.spark, rules)
     group = ranges.group[0] if ranges.group else None
@@ -93,9 +97,12 @@ def count_ranges(
         names=(*keys, "word", "count"),
         by_file=file_column is not None,
         by_group=group is not None,
+        buckets=None if keys else buckets,
     )
-    fields = [StructField(name, StringType()) for name in (*keys, "word")]
     numbers = ranges.spark.range(0, len(ranges.tasks), 1, max(1, len(ranges.tasks)))
+    if work.buckets is not None:
+        return merged_counts(numbers.mapInArrow(counting(work), PACKED))
+    fields = [StructField(name, StringType()) for name in (*keys, "word")]
     counts = numbers.mapInArrow(counting(work), StructType([*fields, StructField("count", LongType())]))
     if ranges.group:
         name, kind = ranges.group

@@ -103,22 +103,27 @@ def range_blocks(
         file. Every block ends behind a separator or at the end of the file.
     """
     separator = re.compile(b"[" + re.escape(cut_at) + b"]")
-    offset, data = _first_piece(stream, part.start_bytes, separator)
+    offset, data = _first_piece(stream, part, separator)
     end_bytes = part.end_bytes
-    while end_bytes is None or offset + len(data) < end_bytes:
-        wanted = block_bytes if end_bytes is None else min(block_bytes, end_bytes - offset - len(data))
+    # What is read and not handed on, in parts: so each byte of a long piece is searched and copied once.
+    held, held_bytes, searched = [data], len(data), 0
+    while end_bytes is None or offset + held_bytes < end_bytes:
+        wanted = block_bytes if end_bytes is None else min(block_bytes, end_bytes - offset - held_bytes)
         more = stream.read(wanted)
         if not more:
             break
-        data += more
-        if end_bytes is not None and offset + len(data) >= end_bytes:
+        held.append(more)
+        held_bytes += len(more)
+        if end_bytes is not None and offset + held_bytes >= end_bytes:
             break
-        if len(data) < block_bytes:
+        if held_bytes < block_bytes:
             continue
-        cut = _last_end(data, separator)
-        if cut:
-            yield offset, data[:cut]
-            offset, data = offset + cut, data[cut:]
+        block, held = _cut(held, searched, separator)
+        searched = len(held)
+        if block:
+            yield offset, block
+            offset, held_bytes = offset + len(block), held_bytes - len(block)
+    data = b"".join(held)
     if end_bytes is not None:
         if offset >= end_bytes:
             return
@@ -127,18 +132,30 @@ def range_blocks(
         yield offset, data
 
 
-def _first_piece(stream: IO[bytes], start_bytes: int, separator: re.Pattern[bytes]) -> tuple[int, bytes]:
-    """Where the first piece starts that does not start before `start_bytes`, and what was read of it."""
-    if not start_bytes:
+def _first_piece(stream: IO[bytes], part: TextRange, separator: re.Pattern[bytes]) -> tuple[int, bytes]:
+    """Where the first piece starts that does not start before the range, and what was read of it.
+
+    Nothing is looked for past the range: in a piece that is longer, each range would read to its end.
+    """
+    if not part.start_bytes:
         return 0, b""
-    position = start_bytes - 1
+    position = part.start_bytes - 1
     stream.seek(position)
-    while data := stream.read(_STEP_BYTES):
+    while (part.end_bytes is None or position < part.end_bytes) and (data := stream.read(_STEP_BYTES)):
         found = separator.search(data)
         if found:
             return position + found.end(), data[found.end() :]
         position += len(data)
     return position, b""
+
+
+def _cut(held: list[bytes], searched: int, separator: re.Pattern[bytes]) -> tuple[bytes, list[bytes]]:
+    """What ends behind the last separator, and what follows; the first `searched` parts hold none."""
+    for at in range(len(held) - 1, searched - 1, -1):
+        cut = _last_end(held[at], separator)
+        if cut:
+            return b"".join([*held[:at], held[at][:cut]]), [held[at][cut:], *held[at + 1 :]]
+    return b"", held
 
 
 def _last_end(data: bytes, separator: re.Pattern[bytes]) -> int:

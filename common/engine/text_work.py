@@ -18,11 +18,15 @@ from common.transforms.words_count import (
     counts_of_block,
     summed_batches,
 )
+from common.transforms.words_packed import packed_counts
 from common.transforms.words_rules import OnDecodeError, WordRules
 from common.transforms.words_tally import LongChunkError
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+# So many counts are packed at once: a part of a bucket should be worth a message of its own.
+_PACKED_ROWS = 1 << 20
 
 Tasks = tuple[tuple[TextRange, ...], ...]
 Batches = Callable[[Iterable["pa.RecordBatch"]], Iterator["pa.RecordBatch"]]
@@ -42,6 +46,7 @@ class Work:
         by_group: The next one is the group.
         block_bytes: About so much text is counted at once.
         held_bytes: So much of the counts is kept, to be summed with those of the next blocks.
+        buckets: Counts are packed into so many; None sends them as rows.
     """
 
     tasks: Tasks
@@ -53,6 +58,7 @@ class Work:
     by_group: bool
     block_bytes: int = BLOCK_BYTES
     held_bytes: int = HELD_BYTES
+    buckets: int | None = None
 
     def key_of(self, file: TextFile) -> tuple[str | None, ...]:
         """The values of the first columns."""
@@ -71,13 +77,18 @@ class _Piece:
 
 def counting(work: Work) -> Batches:
     """A function for mapInArrow: from numbers of tasks to counts; a NULL word counts replacements."""
+    held_bytes = 0 if work.by_file else work.held_bytes
 
     def count(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 gathered = _gathered(_pieces(work.tasks[number or 0], work), work)
                 counts = (found for pieces in gathered for found in _counts(pieces, work))
-                yield from summed_batches(counts, held_bytes=0 if work.by_file else work.held_bytes)
+                if work.buckets is None:
+                    yield from summed_batches(counts, held_bytes=held_bytes)
+                else:
+                    sums = summed_batches(counts, held_bytes=held_bytes, rows=_PACKED_ROWS)
+                    yield from packed_counts(sums, buckets=work.buckets)
 
     return count
 

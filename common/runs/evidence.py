@@ -69,12 +69,15 @@ def probed(job: Job[Any], facts: Facts, frames: Inputs, settings: JobSettings, e
     Raises:
         JobError: a frame holds more than 10,000 rows, or is none.
     """
-    with calling(job, "probe"):
-        wanted = job.probe(frames, facts, settings)
-    if not wanted:
-        return facts
-    engine.describe(f"{job.name}: facts")
-    return replace(facts, probed={name: _rows(job, frame) for name, frame in wanted.items()})
+    while True:
+        with calling(job, "probe"):
+            frames_asked = job.probe(frames, facts, settings)
+        wanted = {name: frame for name, frame in frames_asked.items() if name not in facts.probed}
+        if not wanted:
+            return facts
+        engine.describe(f"{job.name}: facts")
+        rows = {name: _rows(job, frame) for name, frame in wanted.items()}
+        facts = replace(facts, probed={**facts.probed, **rows})
 
 
 def _rows(job: Job[Any], frame: DataFrame) -> tuple[dict[str, Any], ...]:

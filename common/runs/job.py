@@ -132,7 +132,7 @@ class Job(Generic[S]):
         """Small frames, of at most 10,000 rows each, whose rows `plan` wants as `facts.probed`.
 
         Each costs an action before anything else runs, so a frame is asked for only where the facts so far
-        leave something open.
+        leave something open. Asked again, with what was found, until it names nothing new.
         """
         return {}
 
@@ -158,6 +158,10 @@ class Job(Generic[S]):
     def has_rejects(self, settings: S) -> bool:
         """True when rows that cannot be used go to OUTPUT.rejects."""
         return False
+
+    def proof(self, inputs: Inputs, settings: S, decision: Decision) -> Inputs:
+        """What --verify compares both forms on: all rows, or others of the same inputs, such as a sample."""
+        return inputs
 
     def remember(self, settings: S, decision: Decision) -> Mapping[str, str]:
         """Local files to write after a run that went well, path to text: what the next run starts from."""

@@ -33,7 +33,7 @@ from common.runs.job import Counted, Inputs, Job
 from common.runs.job_calls import calling, frame_of
 from common.runs.levels import stages_recorded
 from common.runs.preparation import checked_profile, prepared
-from common.runs.presentation import ALL_UP_TO_ROWS, present
+from common.runs.presentation import ALL_UP_TO_ROWS, displayed, present
 from common.runs.record import RunRecord
 from common.runs.recovery import restore_if_interrupted
 from common.runs.rejects import StagedRejects
@@ -45,6 +45,7 @@ from common.settings.command_line import Command
 from common.settings.inputs import InputRequest
 from common.settings.job import JobSettings
 from common.settings.profiles import Profile, conf_folder, log_config
+from common.tuning.decision import Decision
 from common.tuning.facts import Facts
 
 _LOG = logging.getLogger("saltpan.run")
@@ -200,7 +201,7 @@ def _answer(
     rejects = _staged_rejects(run, stack, storage) if output else None
     with guarded(answer, engine, listings.values(), record=record) as answer:
         if settings.verify:
-            _prove(answer, run, engine, frames)
+            _prove(answer, run, engine, frames, decision)
         engine.describe(f"{job.name}: {decision.choice}")
         with stages_recorded(engine, record), record.phase("write" if output else "print"):
             record.rows_out = retried(
@@ -221,13 +222,16 @@ def _restart(output: StagedOutput | None, counted: Counted | None) -> None:
         output.restart()
 
 
-def _prove(answer: DataFrame, run: Run, engine: Engine, frames: Inputs) -> None:
+def _prove(answer: DataFrame, run: Run, engine: Engine, frames: Inputs, decision: Decision) -> None:
     """Compare the answer with the plain plan's on plain Spark, before anything is published."""
     job, settings = run.job, run.settings
     engine.describe(f"{job.name}: verify")
     with run.record.phase("verify"):
         with calling(job, "plain"):
-            plain = frame_of(job, "plain", job.plain(frames, settings))
+            proven = job.proof(frames, settings, decision)
+            plain = frame_of(job, "plain", job.plain(proven, settings))
+            if proven is not frames:
+                answer = frame_of(job, "build", job.build(proven, settings, decision))
         run.record.verification = verify(
             answer,
             plain,
@@ -260,7 +264,7 @@ def _publish(
     answer: DataFrame, run: Run, output: StagedOutput, counted: Counted | None, rejects: StagedRejects | None
 ) -> int:
     settings = run.settings
-    display = run.job.display(settings, answer.columns)
+    display = displayed(run.job, settings, answer)
     rows = write_rows(
         answer,
         output.staging_path,
@@ -287,7 +291,7 @@ def _print(answer: DataFrame, run: Run, counted: Counted | None) -> int:
     apart = counted is not None and counted.counts is not None
     if counted and apart:
         settle(run.job, counted, settings, run.record, apart=True)
-    display = run.job.display(settings, answer.columns)
+    display = displayed(run.job, settings, answer)
     rows = present(answer, style=settings.format, display=display)
     if rows > ALL_UP_TO_ROWS and not display.order:
         distrust(counted, "the rows to print were read first, which were not all")

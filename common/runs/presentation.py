@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from dataclasses import replace
+from typing import Any, Literal
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, TimestampType
 
 from common.core import console
-from common.runs.job import Display
-from common.transforms.columns import named, ordered_by
+from common.runs.job import Display, Job
+from common.settings.job import JobSettings
+from common.transforms.columns import named, ordered_by, unordered
 
 ALL_UP_TO_ROWS = 100
 ELSE_FIRST_ROWS = 20
+
+
+def displayed(job: Job[Any], settings: JobSettings, answer: DataFrame) -> Display:
+    """How the job wants its rows shown, less the order of columns that have none (maps, for one)."""
+    display = job.display(settings, answer.columns)
+    without = unordered(answer, names=display.order)
+    return replace(display, order=tuple(name for name in display.order if name not in without))
 
 
 def present(df: DataFrame, *, style: Literal["table", "csv", "json"], display: Display) -> int:

@@ -34,15 +34,20 @@ def _split_columns(values: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _outside_backquotes(value: str) -> Iterable[str]:
-    name, quoted = "", False
-    for character in value:
-        if character == "`":
+    """The names; a backquote opens one at its beginning or after =, is doubled within, and else itself."""
+    name, quoted, at = "", False, 0
+    while at < len(value):
+        character = value[at]
+        if character == "`" and quoted and value[at + 1 : at + 2] == "`":
+            name, at = f"{name}`", at + 1
+        elif character == "`" and (quoted or not name.strip() or name.endswith("=")):
             quoted = not quoted
         elif character == "," and not quoted:
             yield name
             name = ""
         else:
             name += character
+        at += 1
     yield name
 
 
@@ -61,7 +66,8 @@ def _check_pairs(values: tuple[str, ...]) -> tuple[str, ...]:
 Columns = Annotated[
     tuple[str, ...], AfterValidator(_split_columns), Parameter(negative="", show_default=False)
 ]
-"""Column names, given as `a,b` or by repeating the flag; a comma inside backquotes belongs to the name."""
+"""Column names, given as `a,b` or by repeating the flag; a comma inside backquotes belongs to the name, and a
+backquote there is doubled."""
 
 Pairs = Annotated[tuple[str, ...], AfterValidator(_check_pairs), Parameter(negative="", show_default=False)]
 """KEY=VALUE settings, one per flag."""

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from common.transforms.columns import named
-from common.transforms.join_keys import any_null, key_hash, text_hash
+from common.transforms.join_keys import any_null, is_among, key_hash, key_struct, text_hash, typed_keys
 from common.transforms.join_sides import Side, Sides
 
 # Items of the frequency sketch: an item of more than a thousandth of the rows is never missed.
@@ -53,6 +53,40 @@ def hot_key_counts(sides: Sides, candidates: Collection[Sequence[str]]) -> DataF
     return _counted(sides, wanted)
 
 
+def asked_key_counts(sides: Sides, keys: Sequence[Sequence[str]], *, limit: int = 100) -> DataFrame:
+    """Count the rows of some keys, on both sides, under the text that they were asked by.
+
+    Args:
+        sides: The join.
+        keys: Keys as text, in any spelling that their type reads: 007 is the number 7. At least one.
+        limit: So many of them are counted each, all others together.
+
+    Returns:
+        As `hot_key_counts`, with `key_hash` NULL and one row per key that has rows; those beyond `limit` have
+        one row, whose key is NULL. Of two spellings of one key the first has its rows.
+
+    Plan:
+        Lazy. As `hot_key_counts`. Guideline K2.
+    """
+    each = keys[:limit]
+
+    def of_side(side: Side) -> DataFrame:
+        places = F.array_position(
+            F.array(*typed_keys(each, kinds=side.kinds)), key_struct(side.keys, kinds=side.kinds)
+        )
+        placed = side.rows.where(is_among(side.keys, keys, kinds=side.kinds)).select(places.alias("place"))
+        return placed.groupBy("place").agg(F.count(F.lit(1)).alias(COLUMNS.left_rows))
+
+    texts = F.array(*(F.array(*map(F.lit, key)) for key in each))
+    counted = _both_sides(of_side(sides.left), of_side(sides.right), ("place",))
+    return counted.select(
+        F.get(texts, F.col("place").cast("int") - 1).alias(COLUMNS.key),
+        F.lit(None).cast("bigint").alias(COLUMNS.key_hash),
+        COLUMNS.left_rows,
+        COLUMNS.right_rows,
+    )
+
+
 def hot_keys_by_sketch(sides: Sides, *, share: float, limit: int = 200) -> DataFrame:
     """Find the keys that hold a share of either side's rows, and count them exactly.
 
@@ -90,16 +124,20 @@ def _frequent(side: Side, *, share: float, limit: int) -> DataFrame:
 
 def _counted(sides: Sides, wanted: Callable[[Side], DataFrame]) -> DataFrame:
     """The rows of each key among the wanted ones, by side, then side by side."""
+    left, right = (_of_side(side, wanted(side)) for side in (sides.left, sides.right))
+    return _both_sides(left, right, (COLUMNS.key, COLUMNS.key_hash))
+
+
+def _both_sides(left: DataFrame, right: DataFrame, by: Sequence[str]) -> DataFrame:
+    """Counts of `left_rows` of each side, side by side."""
     null = F.lit(None).cast("bigint")
-    left = _of_side(sides.left, wanted(sides.left)).withColumn(COLUMNS.right_rows, null)
-    right = _of_side(sides.right, wanted(sides.right)).withColumnRenamed(
-        COLUMNS.left_rows, COLUMNS.right_rows
-    )
-    both = left.unionByName(right.withColumn(COLUMNS.left_rows, null))
+    ours = left.withColumn(COLUMNS.right_rows, null)
+    theirs = right.withColumnRenamed(COLUMNS.left_rows, COLUMNS.right_rows)
+    both = ours.unionByName(theirs.withColumn(COLUMNS.left_rows, null))
     counts = (
         F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in (COLUMNS.left_rows, COLUMNS.right_rows)
     )
-    return both.groupBy(COLUMNS.key, COLUMNS.key_hash).agg(*counts)
+    return both.groupBy(*by).agg(*counts)
 
 
 def _of_side(side: Side, rows: DataFrame) -> DataFrame:

@@ -169,8 +169,28 @@ def any_null(names: Sequence[str]) -> Column:
     return reduce(lambda a, b: a | b, (named(name).isNull() for name in names))
 
 
-def is_key(names: Sequence[str], key: Sequence[str], *, kinds: Sequence[DataType]) -> Column:
-    """True where the columns hold this key, given as text; never NULL."""
-    parts = zip(names, key, kinds, strict=True)
-    same = (named(name) == F.lit(text).try_cast(kind) for name, text, kind in parts)
-    return F.coalesce(reduce(lambda a, b: a & b, same), F.lit(False))
+def is_among(names: Sequence[str], keys: Sequence[Sequence[str]], *, kinds: Sequence[DataType]) -> Column:
+    """True where the columns hold one of these keys, given as text; never NULL.
+
+    One expression for any number of keys, which Spark looks up in a set.
+    """
+    if not keys:
+        return F.lit(False)
+    return ~any_null(names) & key_struct(names, kinds=kinds).isin(typed_keys(keys, kinds=kinds))
+
+
+def key_struct(names: Sequence[str], *, kinds: Sequence[DataType]) -> Column:
+    """The key as one value: equal for keys that a join takes for equal."""
+    return _struct(canonical(named(name), kind) for name, kind in zip(names, kinds, strict=True))
+
+
+def typed_keys(keys: Sequence[Sequence[str]], *, kinds: Sequence[DataType]) -> list[Column]:
+    """Keys that are given as text, as `key_struct` has them; a text that is no value of its type is NULL."""
+    return [
+        _struct(canonical(F.lit(text).try_cast(kind), kind) for text, kind in zip(key, kinds, strict=True))
+        for key in keys
+    ]
+
+
+def _struct(parts: Iterable[Column]) -> Column:
+    return F.struct(*(part.alias(f"k{at}") for at, part in enumerate(parts)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pyspark.sql import Column
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from common.core.errors import ParameterError
@@ -31,7 +31,7 @@ def salted(side: Side, name: str, *, split: Mapping[int, int], copied: Mapping[i
     Plan:
         Lazy and narrow. Guideline K7.
     """
-    part = F.pmod(F.xxhash64(*_content(side)), _count(side, split)).cast("int") if split else F.lit(0)
+    part = F.pmod(row_hash(side.rows), _count(side, split)).cast("int") if split else F.lit(0)
     if not copied:
         return Side(side.rows.withColumn(name, part), side.keys)
     copies = F.sequence(F.lit(0), (_count(side, copied) - 1).cast("int"))
@@ -39,9 +39,11 @@ def salted(side: Side, name: str, *, split: Mapping[int, int], copied: Mapping[i
     return Side(side.rows.withColumn(name, F.explode(salts)), side.keys)
 
 
-def _content(side: Side) -> list[Column]:
-    fields = side.rows.schema.fields
-    return [named(field.name) for field in fields if not _has_map(field.dataType.simpleString())]
+def row_hash(df: DataFrame) -> Column:
+    """A bigint of a row's content, maps and variants left out: they have no hash."""
+    return F.xxhash64(
+        *(named(it.name) for it in df.schema.fields if not _has_map(it.dataType.simpleString()))
+    )
 
 
 def _has_map(kind: str) -> bool:

@@ -10,9 +10,12 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType
 
-from common.core.errors import ParameterError
+from common.core.errors import ParameterError, StrategyError
 from common.transforms.columns import named, resolve, unused
-from common.transforms.join_keys import casts_said, common_type, is_hashable, is_key, key_hash
+from common.transforms.join_keys import casts_said, common_type, is_among, is_hashable, key_hash
+
+# Key columns of a join whose keys are told by a hash.
+MOST_COLUMNS = 8
 
 How = Literal["inner", "left", "right", "full", "semi", "anti"]
 
@@ -85,8 +88,12 @@ class Sides:
 
     @property
     def is_hashable(self) -> bool:
-        """False for keys of collated text, arrays and structs, which have no hash that goes by equality."""
-        return all(map(is_hashable, self.left.kinds))
+        """False for keys that cannot be told by a hash.
+
+        Collated text, arrays and structs have none that goes by equality. From a filter on the hash of n
+        columns Spark derives one for each way to rename some of them, 2^n: of twelve it plans for minutes.
+        """
+        return len(self.left.keys) <= MOST_COLUMNS and all(map(is_hashable, self.left.kinds))
 
     def finished(self, joined: DataFrame) -> DataFrame:
         """The output's columns of joined rows; what a side is missing there is NULL."""
@@ -103,6 +110,22 @@ class Sides:
 
     def _both(self) -> tuple[Side, Side]:
         return self.left, self.right
+
+
+def check_hashable(sides: Sides, strategy: str) -> None:
+    """Make sure that keys can be told by a hash.
+
+    Raises:
+        StrategyError: they cannot.
+    """
+    if not sides.is_hashable:
+        raise StrategyError(
+            "strategy",
+            strategy,
+            expected=f"at most {MOST_COLUMNS} key columns, whose equal values have one hash",
+            got=", ".join(kind.simpleString() for kind in sides.left.kinds),
+            hint="use shuffle or broadcast, or auto",
+        )
 
 
 def joined_sides(left: DataFrame, right: DataFrame, spec: JoinSpec) -> Sides:
@@ -135,13 +158,20 @@ def joined_sides(left: DataFrame, right: DataFrame, spec: JoinSpec) -> Sides:
     theirs = _side(right, "r", {b: kinds[a, b] for a, b in pairs})
     for key in spec.drop:
         _check_parts(key, spec)
-        ours, theirs = (side.having(~is_key(side.keys, key, kinds=side.kinds)) for side in (ours, theirs))
+    if spec.drop:
+        ours, theirs = (
+            side.having(~is_among(side.keys, spec.drop, kinds=side.kinds)) for side in (ours, theirs)
+        )
     outputs = _outputs(left.columns, right.columns, pairs, spec.how)
     casts = casts_said((("left", left), ("right", right)), kinds, kinds.values())
     return Sides(ours, theirs, spec.how, _selected(outputs, spec.select), casts)
 
 
 def _check_parts(key: Sequence[str], spec: JoinSpec) -> None:
+    if len(spec.on) > MOST_COLUMNS:
+        expected, got = f"at most {MOST_COLUMNS} key columns", str(len(spec.on))
+        hint = "leave the rows out before the join, in a view or a file of their own"
+        raise ParameterError("dropped key", "|".join(key), expected=expected, got=got, hint=hint)
     if len(key) != len(spec.on):
         expected = f"{len(spec.on)} values, one for each key column"
         raise ParameterError("dropped key", "|".join(key), expected=expected, got=f"{len(key)} values")

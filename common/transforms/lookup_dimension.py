@@ -145,8 +145,9 @@ def validity_summary(sides: LookupSides, spec: LookupSpec) -> DataFrame:
     """What is wrong with the versions of a slowly changing dimension: one row.
 
     Returns:
-        For `empty` (from >= to), `overlapping` (two versions valid at once) and `gap` (none valid on the
-        day): `…_keys: bigint` and `…_first, …_last: string`, keys as text.
+        For `empty` (from >= to), `overlapping` (two versions valid at once), `gap` (days between two versions
+        of a key that have none) and `absent` (none valid on the day): `…_keys: bigint` and `…_first, …_last:
+        string`, keys as text.
 
     Plan:
         Lazy. One shuffle by key, and a sort in it.
@@ -160,20 +161,21 @@ def validity_summary(sides: LookupSides, spec: LookupSpec) -> DataFrame:
         .rowsBetween(Window.unboundedPreceding, -1)
     )
     follows = F.count(F.lit(1)).over(earlier) > 0
-    overlaps = start.isNull() | F.max(end.isNull()).over(earlier) | (F.max(end).over(earlier) > start)
+    ended, goes_on = F.max(end).over(earlier), F.max(end.isNull()).over(earlier)
+    overlaps = start.isNull() | goes_on | (ended > start)
+    empty = F.coalesce(start >= end, F.lit(False))
     rows = sides.dimension.select(
         *keys,
-        F.coalesce(start >= end, F.lit(False)).alias("empty"),
+        empty.alias("empty"),
         F.coalesce(follows & overlaps, F.lit(False)).alias("overlapping"),
-        (~_is_valid(start, end, spec.validity.as_of)).alias("gap"),
+        (~empty & F.coalesce(~goes_on & (ended < start), F.lit(False))).alias("gap"),
+        (~_is_valid(start, end, spec.validity.as_of)).alias("absent"),
     )
-    by_key = rows.groupBy(*keys).agg(
-        F.bool_or("empty").alias("empty"),
-        F.bool_or("overlapping").alias("overlapping"),
-        F.bool_and("gap").alias("gap"),
-    )
+    anywhere = [F.bool_or(flag).alias(flag) for flag in ("empty", "overlapping", "gap")]
+    by_key = rows.groupBy(*keys).agg(*anywhere, F.bool_and("absent").alias("absent"))
     text = key_text(sides.dimension_keys)
-    return by_key.agg(*(part for name in ("empty", "overlapping", "gap") for part in _named(name, text)))
+    flags = ("empty", "overlapping", "gap", "absent")
+    return by_key.agg(*(part for flag in flags for part in _named(flag, text)))
 
 
 def _named(flag: str, text: Column) -> Sequence[Column]:

@@ -19,7 +19,7 @@ from common.core.errors import StrategyError
 from common.transforms.columns import named
 from common.transforms.join_keys import any_null, same_key
 from common.transforms.join_salts import salted
-from common.transforms.join_sides import How, JoinSpec, Side, Sides, joined_sides
+from common.transforms.join_sides import How, JoinSpec, Side, Sides, check_hashable, joined_sides
 
 Which = Literal["left", "right"]
 _BUILT: dict[Which, tuple[How, ...]] = {
@@ -103,14 +103,8 @@ def skew_join(left: DataFrame, right: DataFrame, spec: JoinSpec, treatment: Trea
     sides = joined_sides(left, right, spec)
     if treatment.broadcast is not None:
         return _broadcast_whole(sides, treatment.broadcast)
-    if treatment.names_keys and not sides.is_hashable:
-        raise StrategyError(
-            "strategy",
-            "isolate",
-            expected="keys whose equal values have one hash",
-            got=", ".join(kind.simpleString() for kind in sides.left.kinds),
-            hint="use shuffle or broadcast, or auto",
-        )
+    if treatment.names_keys:
+        check_hashable(sides, "isolate")
     branches = [*_null_branches(sides, treatment), *_branches(_without_nulls(sides, treatment), treatment)]
     return reduce(DataFrame.union, branches)
 

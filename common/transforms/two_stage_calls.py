@@ -8,6 +8,7 @@ from typing import Literal
 
 import pyspark.sql.functions
 
+from common.core.errors import ParameterError
 from common.transforms.aggregate_text import Aggregate, Call, parse_aggregate
 
 # combined: partial results of a few bytes per group and task. distinct: Spark shuffles by (group, value),
@@ -34,6 +35,7 @@ _SKETCH = (
 LISTS = ("collect_list", "array_agg")
 _JOINED = ("listagg", "string_agg")
 _QUANTILES = ("percentile", "median", "percentile_cont", "percentile_disc")
+_RANKED = frozenset({*_QUANTILES, "approx_percentile", "percentile_approx"})
 _WHOLE = ("collect_union", "measure")  # Spark 4.2 and 4.3
 _UNSTEADY = ("first", "first_value", "last", "last_value", "any_value")
 KINDS: dict[str, Kind] = {
@@ -53,7 +55,7 @@ _ONLY_SQL = (
     "from_protobuf", "int", "len", "localtime", "luhn_check", "mod", "schema_of_avro", "smallint", "space",
     "string", "time", "timestamp", "tinyint", "to_avro", "to_protobuf",
 )  # fmt: skip
-_NUMBER = re.compile(r"(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?[dD]?")
+_NUMBER = re.compile(r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?[dD]?")
 _LIST = re.compile(r"array\s*\((.*)\)", re.IGNORECASE | re.DOTALL)
 _ORDER = re.compile(r"(?P<value>.+?)(?:\s+(?P<way>asc|desc))?", re.IGNORECASE | re.DOTALL)
 
@@ -77,10 +79,25 @@ def parsed(text: str) -> Aggregate:
     """One expression of `--aggregate`.
 
     Raises:
-        SqlError, ParameterError: as `parse_aggregate`.
+        SqlError: as `parse_aggregate`.
+        ParameterError: as `parse_aggregate`; a rank is no share.
     """
     aggregates, functions = _known()
-    return parse_aggregate(text, known=aggregates, functions=functions)
+    aggregate = parse_aggregate(text, known=aggregates, functions=functions)
+    for call in aggregate.calls:
+        _refuse_no_share(call)
+    return aggregate
+
+
+def _refuse_no_share(call: Call) -> None:
+    ranks = call.arguments[:1] if call.order else call.arguments[1:2]
+    if call.function not in _RANKED or not ranks:
+        return
+    wrong = [number for number in _numbers(ranks[0]) if not 0 <= number <= 1]
+    if wrong:
+        hint = f"write {wrong[0] / 100:g} for {wrong[0]:g} %" if 1 < wrong[0] <= 100 else None
+        expected, got = "shares of the values, from 0 to 1", f"{wrong[0]:g}"
+        raise ParameterError("aggregate", call.text[:120], expected=expected, got=got, hint=hint)
 
 
 def kind_of(call: Call) -> Kind:
@@ -133,12 +150,17 @@ def quantile_of(call: Call) -> tuple[str, tuple[float, ...]] | None:
 
 
 def _shares(text: str) -> tuple[float, ...]:
+    shares = _numbers(text)
+    return shares if all(0 <= share <= 1 for share in shares) else ()
+
+
+def _numbers(text: str) -> tuple[float, ...]:
+    """The numbers of a literal, or of an array of literals; nothing when something else is among them."""
     listed = _LIST.fullmatch(text)
     words = [word.strip() for word in (listed[1] if listed else text).split(",")]
     if not all(_NUMBER.fullmatch(word) for word in words):
         return ()
-    shares = tuple(float(word.rstrip("dD")) for word in words)
-    return shares if all(0 <= share <= 1 for share in shares) else ()
+    return tuple(float(word.rstrip("dD")) for word in words)
 
 
 def where(value: str, condition: str) -> str:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import DataType, StringType
+from pyspark.sql.types import DataType, StringType, VariantType
 
 from common.core.errors import ColumnMissingError, ColumnTypeError, ParameterError
 from common.transforms.columns import named
@@ -33,7 +33,7 @@ def text_frame(df: DataFrame, column: str, by: str | None) -> TextFrame:
 
     Raises:
         ColumnMissingError: no column of that name.
-        ColumnTypeError: the text column is no string.
+        ColumnTypeError: the text column is no string, or `by` is of a type without an order.
         ParameterError: `by` has the name of a column of the result.
     """
     missing = [name for name in (column, by) if name is not None and name not in df.columns]
@@ -47,8 +47,12 @@ def text_frame(df: DataFrame, column: str, by: str | None) -> TextFrame:
         hint = "rename it before"
         expected = f"another name than {', '.join(own)}, which the result has"
         raise ParameterError("column", by, expected=expected, got=by, hint=hint)
+    if by is not None and isinstance(df.schema[by].dataType, VariantType):
+        expected, hint = "values that can be compared", "cast it before"
+        raise ColumnTypeError("column", by, expected=expected, got="variant", hint=hint)
     keys = [] if by is None else [named(by).alias(GROUP)]
-    rows = df.select(named(column).alias(TEXT), *keys).where(F.col(TEXT).isNotNull())
+    # A collation would make one word of several: the cast leaves it out, and costs nothing without one.
+    rows = df.select(named(column).cast(StringType()).alias(TEXT), *keys).where(F.col(TEXT).isNotNull())
     return TextFrame(rows, by, None if by is None else df.schema[by].dataType)
 
 

@@ -17,6 +17,7 @@ import importlib.resources
 import re
 import string
 import tomllib
+import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal
@@ -115,8 +116,10 @@ def compiled(pattern: str) -> re.Pattern[str]:
     if not pattern:
         raise ParameterError("tokenizer", _REGEX, expected=expected, got="none")
     try:
-        return re.compile(pattern)
-    except (re.error, OverflowError) as error:
+        with warnings.catch_warnings():  # of what later releases of Python might read otherwise
+            warnings.simplefilter("ignore")
+            return re.compile(pattern)
+    except (re.error, OverflowError, RecursionError) as error:
         raise ParameterError("tokenizer", _REGEX + pattern, expected=expected, got=str(error)) from error
 
 
@@ -135,7 +138,7 @@ def own_tokenizer(name: str) -> OwnTokenizer:
     expected = "module:function, a function of an importable module"
     try:
         module = importlib.import_module(module_name)
-    except (ImportError, SyntaxError, TypeError) as error:
+    except (Exception, SystemExit) as error:  # the module runs as it is imported, and may do anything
         got = f"{type(error).__name__}: {error}"
         raise ParameterError("tokenizer", name, expected=expected, got=got) from error
     function = getattr(module, function_name, None)

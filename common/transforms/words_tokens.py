@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+import traceback
 import unicodedata
 from collections.abc import Callable, Iterable
 from functools import lru_cache
+from pathlib import Path
 
 from common.core.errors import ParameterError
 from common.transforms.words_case import fold, lower
@@ -21,6 +23,7 @@ _JOINED = f"(?:['\u2019\u2010\u2011-]|[{_FORMATS}]++)[{_LETTERS}]"
 # Possessive, so that a word of any length takes no memory to match. A round of the group must not fail once
 # it has begun, hence the look ahead: Python before 3.11.5 would go on behind what it has read (gh-106052).
 _WORD = re.compile(f"[{_LETTERS}]++(?:(?={_JOINED}){_JOINED}++)*+")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _SPELT = {0x2019: "'", 0x2010: "-", 0x2011: "-"}
 
 
@@ -126,17 +129,29 @@ def _own_cutter(name: str) -> Tokenizer:
     function = own_tokenizer(name)
 
     def cut(text: str) -> list[str]:
-        words: object = function(text)
-        if isinstance(words, Iterable) and not isinstance(words, str):
-            found = list(words)
-            if all(isinstance(word, str) for word in found):
-                return found
-            strange = next(word for word in found if not isinstance(word, str))
-            got = f"a {type(strange).__name__} among them"
-        else:
-            got = "one str" if isinstance(words, str) else f"a {type(words).__name__}"
-        raise ParameterError(
-            "tokenizer", name, expected="a function that gives a list of words (str)", got=got
-        )
+        try:
+            words: object = function(text)
+            found = list(words) if isinstance(words, Iterable) and not isinstance(words, str) else None
+        except Exception as error:
+            raise _no_words(name, _said(error)) from error
+        if found is None:
+            raise _no_words(name, "one str" if isinstance(words, str) else f"a {type(words).__name__}")
+        for word in found:
+            if not isinstance(word, str):
+                raise _no_words(name, f"a {type(word).__name__} among them")
+            if not word.isascii() and _SURROGATE.search(word):
+                raise _no_words(name, f"half a character among them ({word!a})")
+        return found
 
     return cut
+
+
+def _no_words(name: str, got: str) -> ParameterError:
+    expected = "a function that gives a list of words (str)"
+    return ParameterError("tokenizer", name, expected=expected, got=got)
+
+
+def _said(error: Exception) -> str:
+    """What a function raised, and where."""
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__}: {error} ({Path(last.filename).name}:{last.lineno})"

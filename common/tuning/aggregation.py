@@ -173,6 +173,9 @@ def _two_stage(question: Question, known: InputFacts, salts: int) -> str:
         steps.append(f"{_listed(question.of_kind('mode', 'set'))} from counts by group and value")
     if question.is_mixed:
         steps.append(f"{_listed(question.of_kind('distinct'))} apart from the others")
+    left = question.of_kind("combined", *(() if question.is_mixed else ("distinct", "sketch", "list")))
+    if left:
+        steps.append(f"{_listed(left)} left to Spark")
     ratio, rows = _largest_ratio(question, known), known.about_row_count
     if ratio is not None and rows is not None and question.of_kind(*_HELPED) and salts > 1:
         whole = round(ratio * rows)

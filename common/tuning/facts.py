@@ -22,6 +22,8 @@ class KeySample:
         singleton_count: Combinations that were seen once.
         null_ratio: Share of the sampled rows with a NULL in any of the columns, 0 to 1.
         top_keys: The most frequent combinations without a NULL as text, with their sampled rows, at most 200.
+        is_clustered: The sample is the first rows, and equal keys stand together in them more often than by
+            chance: of the other rows it tells nothing.
     """
 
     columns: tuple[str, ...]
@@ -33,6 +35,7 @@ class KeySample:
     singleton_count: int = 0
     null_ratio: float = 0.0
     top_keys: tuple[tuple[tuple[str, ...], int], ...] = ()
+    is_clustered: bool = False
 
     def groups_among(self, row_count: int) -> int:
         """About how many combinations so many rows hold, when the sample is a fair one.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,6 +15,8 @@ TASK_BYTES = 64 * 1024**2
 # A row in a hash table of a broadcast besides its values: null bits, pointer, hash.
 _ROW_OVERHEAD_BYTES = 32
 _UNKNOWN_WIDTH = 20
+# A key in a broadcast, about.
+KEY_BYTES = _ROW_OVERHEAD_BYTES + _UNKNOWN_WIDTH
 # What a sample shows of a key scatters: one that holds the asked share shows at least so much of it.
 SEEN_RATIO = 0.7
 
@@ -130,7 +133,7 @@ class TaskSizes:
 
     Attributes:
         largest_bytes: The largest task.
-        median_bytes: A task without a hot key.
+        median_bytes: The lower one of those in the middle.
     """
 
     largest_bytes: float
@@ -159,8 +162,9 @@ def task_sizes(
     *,
     tasks: int,
     parts: Mapping[int | None, int] | None = None,
+    gone: Iterable[HotKey] = (),
 ) -> TaskSizes:
-    """What the tasks of a shuffle join read.
+    """What the tasks of a shuffle join read, when hot keys fall on them as evenly as they can.
 
     Args:
         keys: The hot keys that it shuffles.
@@ -168,10 +172,27 @@ def task_sizes(
         right: The right side.
         tasks: How many there are.
         parts: Into how many parts a key, by hash, is split; 1 for the others.
+        gone: Hot keys that it does not shuffle.
     """
-    sizes = {key.key_hash: key.left_rows * left.row_bytes + key.right_rows * right.row_bytes for key in keys}
+    sizes = [(key.key_hash, key_bytes(key, left, right)) for key in keys]
     total = (left.rows or 0) * left.row_bytes + (right.rows or 0) * right.row_bytes
-    cold = max(0.0, total - sum(sizes.values())) / tasks
-    split = parts or {}
-    largest = max((size / split.get(key, 1) for key, size in sizes.items()), default=0.0)
-    return TaskSizes(cold + largest, max(cold, 1.0))
+    elsewhere = sum(key_bytes(key, left, right) for key in gone)
+    cold = max(0.0, total - elsewhere - sum(size for _, size in sizes)) / tasks
+    # More parts than a few for each task fall as evenly as these.
+    counts = {key: min(count, 4 * tasks) for key, count in (parts or {}).items()}
+    pieces = [size / counts.get(key, 1) for key, size in sizes for _ in range(counts.get(key, 1))]
+    loads = _spread(pieces, tasks)
+    return TaskSizes(cold + loads[-1], max(cold + loads[(tasks - 1) // 2], 1.0))
+
+
+def _spread(pieces: Iterable[float], tasks: int) -> list[float]:
+    """What each task gets of the pieces, rising: the largest first, each to the task that has least."""
+    loads = [0.0] * tasks
+    for size in sorted(pieces, reverse=True):
+        heapq.heapreplace(loads, loads[0] + size)
+    return sorted(loads)
+
+
+def key_bytes(key: HotKey, left: SideFacts, right: SideFacts) -> float:
+    """What the rows of a key weigh, on both sides."""
+    return key.left_rows * left.row_bytes + key.right_rows * right.row_bytes

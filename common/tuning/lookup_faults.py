@@ -35,30 +35,44 @@ def check_duplicates(row: Row, *, on: Sequence[str]) -> None:
     )
 
 
-def check_validity(row: Row, *, on: Sequence[str]) -> None:
-    """Refuse versions that are never valid, or valid at once.
+_HALF_OPEN = "an interval holds its first day and not its last one"
+# What is expected of versions, what some are instead, and what to do.
+_FAULTS = {
+    "empty": ("intervals that begin before they end", "with an interval that does not", _HALF_OPEN),
+    "overlapping": (
+        "intervals of one key that do not overlap",
+        "with versions that are valid at once",
+        _HALF_OPEN,
+    ),
+    "gap": (
+        "intervals of one key that follow each other without a gap",
+        "with days between two versions that have none",
+        f"{_HALF_OPEN}; where keys may be gone for a while, say --gaps allow",
+    ),
+}
+
+
+def check_validity(row: Row, *, on: Sequence[str], allows_gaps: bool = False) -> None:
+    """Refuse versions that are never valid, or valid at once, or that leave days without one between them.
 
     Args:
         row: Of `validity_summary`.
         on: The dimension's key columns.
+        allows_gaps: A key may be gone for a while.
 
     Raises:
-        ValidityError: naming some keys; SeveralErrors for both.
+        ValidityError: naming some keys; SeveralErrors for several kinds.
     """
-    faults = {
-        "empty": ("intervals that begin before they end", "with an interval that does not"),
-        "overlapping": ("intervals of one key that do not overlap", "with versions that are valid at once"),
-    }
     errors = [
         ValidityError(
             "dimension",
             ",".join(on),
             expected=expected,
             got=f"{_counted(row[f'{kind}_keys'], 'key')} {what}: {_some(row, kind)}",
-            hint="an interval holds its first day and not its last one",
+            hint=hint,
         )
-        for kind, (expected, what) in faults.items()
-        if row[f"{kind}_keys"]
+        for kind, (expected, what, hint) in _FAULTS.items()
+        if row[f"{kind}_keys"] and not (allows_gaps and kind == "gap")
     ]
     if len(errors) > 1:
         raise SeveralErrors(errors)
@@ -66,17 +80,17 @@ def check_validity(row: Row, *, on: Sequence[str]) -> None:
         raise errors[0]
 
 
-def gaps_in_words(row: Row, *, day: object) -> str | None:
+def absent_in_words(row: Row, *, day: object) -> str | None:
     """Which keys have versions and none for the day; None when all have one.
 
-    >>> gaps_in_words({"gap_keys": 2, "gap_first": "a", "gap_last": "b"}, day="2013-06-01")
+    >>> absent_in_words({"absent_keys": 2, "absent_first": "a", "absent_last": "b"}, day="2013-06-01")
     '2 keys of the dimension have versions, and none that is valid on 2013-06-01: a, b'
     """
-    count = row["gap_keys"]
+    count = row["absent_keys"]
     if not count:
         return None
     have = "has versions, and none that is valid" if count == 1 else "have versions, and none that is valid"
-    return f"{_counted(count, 'key')} of the dimension {have} on {day}: {_some(row, 'gap')}"
+    return f"{_counted(count, 'key')} of the dimension {have} on {day}: {_some(row, 'absent')}"
 
 
 def check_defaults(row: Row, *, default: str) -> None:

@@ -8,10 +8,17 @@ from common.core.errors import StrategyError
 from common.core.units import format_bytes
 from common.tuning.decision import Decision
 from common.tuning.facts import Facts
-from common.tuning.hot_keys import task_sizes
+from common.tuning.hot_keys import TaskSizes, candidates
 from common.tuning.skew_facts import JoinQuestion, Known, known_of
-from common.tuning.skew_ways import Ways, all_broadcast, all_split, broadcast_or_split, key_record
-from common.tuning.skew_words import apart_in_words, dropped_in_words, rows_text
+from common.tuning.skew_ways import (
+    Ways,
+    all_broadcast,
+    all_split,
+    broadcast_or_split,
+    key_record,
+    split_within_budget,
+)
+from common.tuning.skew_words import apart_in_words, dropped_in_words, hot_in_words, key_lines, rows_text
 
 Strategy = Literal["auto", "broadcast", "shuffle", "isolate", "salt", "drop"]
 Which = Literal["left", "right"]
@@ -45,27 +52,45 @@ def plan_join(strategy: Strategy, question: JoinQuestion, facts: Facts) -> Decis
     whole = _whole_side(known)
     ways = {
         "isolate": all_broadcast(known) if forced else broadcast_or_split(known),
-        "salt": all_split(known),
+        "salt": all_split(known) if forced else split_within_budget(known),
     }
     against = {
         "broadcast": _why_not_broadcast(known, whole),
-        "isolate": _why_not_apart(known, facts) or _over_limits(ways["isolate"], question),
-        "salt": _why_not_apart(known, facts) or _over_limits(ways["salt"], question),
+        "isolate": _why_not_apart(known, facts) or _why_not_ways(known, ways["isolate"], "isolate"),
+        "salt": _why_not_apart(known, facts) or _why_not_ways(known, ways["salt"], "salt"),
     }
     if forced:
         _refuse(strategy, against["broadcast"], ways, question)
     choice = strategy if forced else next((it for it in against if not against[it]), "shuffle")
     chosen = ways.get(choice, Ways())
-    reason = _reason(choice, known, chosen, whole, why_plain=_why_not_apart(known, facts))
+    # Of keys that nobody looked for nothing is said.
+    why_plain = None if strategy in ("shuffle", "drop") else _why_plain(known, facts, against)
+    reason = _reason(choice, known, chosen, whole, why_plain=why_plain)
+    evidence = _evidence(choice, known, chosen) | ({"broadcast": whole} if choice == "broadcast" else {})
+    sizes = _task_sizes(known, whole)
+    evidence["predicted_task_bytes"] = {name: size.record() for name, size in sizes.items()}
     return Decision(
         choice,
         f"as asked; {reason}" if forced else reason,
-        () if forced else _rejected(choice, against, known),
-        _evidence(choice, known, chosen, all_split(known))
-        | ({"broadcast": whole} if choice == "broadcast" else {}),
+        () if forced else _rejected(choice, against, known, sizes),
+        evidence,
         _guidelines(choice, chosen),
         forced=forced,
     )
+
+
+def _task_sizes(known: Known, whole: Which) -> dict[str, TaskSizes]:
+    """What the tasks of each strategy read, where it may be used."""
+    sizes = {
+        "shuffle": known.shuffled,
+        "isolate": broadcast_or_split(known).task_sizes(known),
+        "salt": split_within_budget(known).task_sizes(known),
+    }
+    if known.question.how in _BUILT[whole]:
+        kept = known.right if whole == "left" else known.left
+        part = (kept.rows or 0) * kept.row_bytes / known.tasks
+        sizes["broadcast"] = TaskSizes(part, part)
+    return sizes
 
 
 def fits_in_broadcast(question: JoinQuestion, facts: Facts) -> bool:
@@ -96,23 +121,50 @@ def _why_not_broadcast(known: Known, which: Which) -> str | None:
 
 
 def _why_not_apart(known: Known, facts: Facts) -> str | None:
-    """Why hot keys are not treated apart; None when that saves work or waiting."""
+    """Why hot keys are not treated apart whatever the way; None when they may be."""
+    if known.keys or known.nulls_matter:
+        return None
     share = known.question.hot_share
-    if not known.keys and not known.nulls_matter:
-        looked = "hot_keys" in facts.probed or all(facts.inputs[name].sample for name in ("left", "right"))
-        return (
-            f"no key holds {share:.2g} of a side's rows"
-            if looked
-            else "nothing cheap tells which keys are hot"
-        )
-    if known.hot_ratio >= _WORTHWHILE_RATIO:
+    samples = [facts.inputs[name].sample for name in ("left", "right")]
+    if facts.probed.keys() & {"hot_keys", "scanned"}:
+        return f"no key holds {share:.2g} of a side's rows"
+    if candidates(samples, share=share):
+        return "keys of this kind have no hash that could tell hot ones"
+    return (
+        f"no key holds {share:.2g} of a side's rows"
+        if all(samples)
+        else "nothing cheap tells which keys are hot"
+    )
+
+
+def _why_not_ways(known: Known, ways: Ways, choice: str) -> str | None:
+    """Why these ways break a limit, or save neither work nor waiting; None when they are worth it."""
+    broadcast = _over_limits(all_broadcast(known), known.question)
+    if known.keys and not ways.of:
+        return broadcast or _over_limits(all_split(known), known.question)
+    if choice == "isolate" and known.keys and not ways.broadcasts:
+        return broadcast
+    ratio = ways.treated_ratio(known)
+    if ratio >= _WORTHWHILE_RATIO:
         return None
     if known.core_count < _MANY_CORES:
-        cores = f"{known.core_count} cores wait for no straggler"
-        return f"{cores}, and the hot keys hold only {known.hot_ratio:.1%} of all rows"
-    if known.shuffled.ratio < _STRAGGLER_RATIO:
-        return f"the largest task would be only {known.shuffled.ratio:.1f} times the median"
+        cores = f"{known.core_count} core{' waits' if known.core_count == 1 else 's wait'} for no straggler"
+        return f"{cores}, and the hot keys hold only {ratio:.1%} of all rows"
+    return _why_as_uneven(known.shuffled, ways.task_sizes(known))
+
+
+def _why_as_uneven(before: TaskSizes, after: TaskSizes) -> str | None:
+    """Why the largest task keeps nobody waiting, or would as long as before; None when it is made smaller."""
+    if before.ratio < _STRAGGLER_RATIO:
+        return f"the largest task would be only {before.ratio:.1f} times the median"
+    if after.ratio > max(before.ratio / 2, _STRAGGLER_RATIO):
+        return f"the largest task would still be {after.ratio:.1f} times the median"
     return None
+
+
+def _why_plain(known: Known, facts: Facts, against: dict[str, str | None]) -> str | None:
+    """Why keys are shuffled as they are, where hot ones are known or were looked for."""
+    return _why_not_apart(known, facts) or against["salt"] or against["isolate"]
 
 
 def _over_limits(ways: Ways, question: JoinQuestion) -> str | None:
@@ -149,17 +201,22 @@ def _refuse(
     )
 
 
-def _rejected(choice: str, against: dict[str, str | None], known: Known) -> tuple[tuple[str, str], ...]:
+def _rejected(
+    choice: str, against: dict[str, str | None], known: Known, sizes: dict[str, TaskSizes]
+) -> tuple[tuple[str, str], ...]:
     """What was not taken, and why; where hot keys do not matter one sentence has said it."""
     named = against if known.hot and choice != "shuffle" else {"broadcast": against["broadcast"]}
     rejected = [(name, why) for name, why in named.items() if name != choice and why]
     if choice == "isolate" and not against["salt"]:
-        rejected.append(("salt", "it would shuffle the hot rows as well"))
+        size = format_bytes(round(sizes["salt"].largest_bytes))
+        rejected.append(("salt", f"it would shuffle the hot rows as well, its largest task is {size}"))
     if choice == "broadcast":
         rejected.append(("shuffle", "it would move the rows of both sides"))
     if choice in ("isolate", "salt"):
-        sizes = f"its largest task would be {known.shuffled.ratio:.1f} times the median"
-        rejected.append(("shuffle", sizes))
+        ours, theirs = sizes[choice], sizes["shuffle"]
+        largest = f"its largest task would be {format_bytes(round(theirs.largest_bytes))}"
+        largest += f", {theirs.ratio:.1f} times the median"
+        rejected.append(("shuffle", f"{largest}; here it is {format_bytes(round(ours.largest_bytes))}"))
     return tuple(rejected)
 
 
@@ -171,25 +228,22 @@ def _reason(choice: str, known: Known, ways: Ways, whole: Which, *, why_plain: s
         about = "of unknown size" if size is None else f"about {format_bytes(round(size))} decoded"
         limit = format_bytes(question.max_broadcast_bytes)
         return f"{dropped}the {whole} side is {about}, within {limit}: no shuffle"
-    if choice in ("isolate", "salt") and (known.keys or known.nulls_matter):
+    if choice in ("isolate", "salt") and (ways.of or known.nulls_matter):
         return dropped + apart_in_words(known, ways)
-    joined = f"{rows_text(known)} are shuffled once, adaptive execution splits what grows too large"
-    return f"{dropped}{why_plain}; {joined}" if why_plain else dropped + joined
+    joined = f"{rows_text(known)} are shuffled once at most, adaptive execution splits what grows too large"
+    hot = f"{hot_in_words(known)}; " if known.keys else ""
+    return f"{dropped}{hot}{why_plain}; {joined}" if why_plain else dropped + hot + joined
 
 
-def _evidence(choice: str, known: Known, ways: Ways, salted: Ways) -> dict[str, Any]:
-    cold = task_sizes((), known.left, known.right, tasks=known.tasks)
-    parted = task_sizes(known.keys, known.left, known.right, tasks=known.tasks, parts=salted.salts)
+def _evidence(choice: str, known: Known, ways: Ways) -> dict[str, Any]:
+    null = known.null
     evidence: dict[str, Any] = {
         "left_rows": known.left.rows,
         "right_rows": known.right.rows,
         "tasks": known.tasks,
-        "predicted_task_bytes": {
-            "shuffle": known.shuffled.record(),
-            "isolate": cold.record(),
-            "salt": parted.record(),
-        },
-        "hot_keys": ways.record() or [key_record(key) for key in known.keys],
+        "hot_keys": ways.record() + [key_record(key) for key in known.keys if ways.way_of(key) is None],
+        "null_rows": {"left": null.left_rows, "right": null.right_rows} if null else None,
+        "hot_keys_in_words": key_lines(known, ways) or None,
         "dropped": [key_record(key) for key in known.dropped] or None,
     }
     if choice in ("isolate", "salt"):

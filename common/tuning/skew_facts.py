@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from common.tuning.facts import Facts
 from common.tuning.hot_keys import (
@@ -11,6 +13,7 @@ from common.tuning.hot_keys import (
     TaskSizes,
     counted_keys,
     hot_keys,
+    key_bytes,
     side_facts,
     task_count,
     task_sizes,
@@ -71,10 +74,15 @@ class Known:
         return tuple(key for key in self.hot if not key.is_null)
 
     @property
+    def null(self) -> HotKey | None:
+        """The rows with a NULL in the key, where they are many."""
+        return next((key for key in self.hot if key.is_null), None)
+
+    @property
     def nulls_matter(self) -> bool:
         """Rows with a NULL in the key that the join keeps are many."""
         kept = {"left": ("left", "full", "anti"), "right": ("right", "full")}
-        null = next((key for key in self.hot if key.is_null), None)
+        null = self.null
         if null is None:
             return False
         sides = (("left", null.left_rows, self.left.rows), ("right", null.right_rows, self.right.rows))
@@ -84,16 +92,26 @@ class Known:
         )
 
     @property
-    def hot_ratio(self) -> float:
-        """Which share of all rows need no shuffle when hot keys go apart."""
-        total = (self.left.rows or 0) + (self.right.rows or 0)
-        hot = self.keys if not self.nulls_matter else self.hot
-        return sum(key.left_rows + key.right_rows for key in hot) / total if total else 0.0
+    def row_count(self) -> int:
+        """Rows of both sides, as far as they are known."""
+        return (self.left.rows or 0) + (self.right.rows or 0)
+
+    @property
+    def bytes(self) -> float:
+        """What the rows of both sides weigh, as far as they are known."""
+        return sum((side.rows or 0) * side.row_bytes for side in (self.left, self.right))
+
+    @property
+    def cold_bytes(self) -> float:
+        """What a task has of rows that are of no hot key."""
+        hot = sum(key_bytes(key, self.left, self.right) for key in self.hot)
+        return max(0.0, self.bytes - hot) / self.tasks
 
     @property
     def shuffled(self) -> TaskSizes:
-        """The tasks of a shuffle join of everything."""
-        return task_sizes(self.keys, self.left, self.right, tasks=self.tasks)
+        """The tasks of a shuffle join of everything; the NULL keys that it keeps meet in one of them."""
+        hot = self.hot if self.nulls_matter else self.keys
+        return task_sizes(hot, self.left, self.right, tasks=self.tasks)
 
 
 def known_of(question: JoinQuestion, facts: Facts) -> Known:
@@ -103,16 +121,21 @@ def known_of(question: JoinQuestion, facts: Facts) -> Known:
         side_facts(facts.inputs[name], needed=columns if question.select else ())
         for name, columns in zip(("left", "right"), needed, strict=True)
     )
-    left, right = (_counted(side, facts, name) for name, side in (("left", left), ("right", right)))
-    gone = set(question.drop)
-    rows = [row for row in facts.probed.get("hot_keys", ()) if tuple(row["key"] or ()) not in gone]
-    hot = hot_keys(rows, left, right, share=question.hot_share)
-    tasks = task_count(left, right, core_count=facts.core_count)
     dropped = counted_keys(facts.probed.get("dropped", ()))
+    left = _counted(left, facts, "left", gone=sum(key.left_rows for key in dropped))
+    right = _counted(right, facts, "right", gone=sum(key.right_rows for key in dropped))
+    hot = hot_keys(counted_rows(facts), left, right, share=question.hot_share)
+    tasks = task_count(left, right, core_count=facts.core_count)
     return Known(question, left, right, hot, tasks, facts.core_count, dropped)
 
 
-def _counted(side: SideFacts, facts: Facts, name: str) -> SideFacts:
-    """The side with its exact rows, where they had to be counted."""
+def counted_rows(facts: Facts) -> tuple[Mapping[str, Any], ...]:
+    """The counts of hot keys: those of a scan, where what was kept or sampled did not do."""
+    return facts.probed.get("scanned", facts.probed.get("hot_keys", ()))
+
+
+def _counted(side: SideFacts, facts: Facts, name: str, *, gone: int) -> SideFacts:
+    """The side with its exact rows, where they had to be counted, less those that are left out."""
     counted = facts.probed.get(f"{name}_rows", ())
-    return SideFacts(counted[0]["rows"], side.row_bytes) if counted else side
+    rows = counted[0]["rows"] if counted else side.rows
+    return SideFacts(None if rows is None else max(0, rows - gone), side.row_bytes)

@@ -56,6 +56,21 @@ def test_topn_compares_all_ways_to_the_same_answer(bench: Bench) -> None:
     assert "11 answers compared: all equal" in out
 
 
+def test_lookup_compares_all_ways_to_the_same_rows(bench: Bench) -> None:
+    kept, out = bench("lookup", "--sizes", "1k", "--sides", "spark")
+    assert set(kept["seconds"]["1k"]["spark"]) == {
+        "plain broadcast", "plain shuffle", "variable", "join", "shuffle", "auto"
+    }  # fmt: skip
+    lines = [line for lines in kept["runs"].values() for line in lines]
+    # Each of the 20,000 facts has its one row of the dimension.
+    assert [line["answer"]["row_count"] for line in lines if "answer" in line] == ["20000"] * 6
+    choices = {line["way"]: line["choice"] for line in lines if "choice" in line}
+    assert (choices["variable"], choices["join"], choices["shuffle"]) == ("variable", "join", "join")
+    assert kept["memory"]["1k"]["spark"]["worker_own_bytes"] > 0
+    assert [row["outcome"] in ("met", "missed") for row in kept["targets"]] == [True]
+    assert "6 answers compared: all equal" in out
+
+
 def test_engines_measures_the_three_kinds_of_work(bench: Bench, comet_jar: Path) -> None:
     kept, _ = bench("engines")
     assert set(kept["ratios"]) == {"group by", "window", "join"}

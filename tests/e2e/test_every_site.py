@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -53,3 +54,50 @@ def test_one_answer_everywhere(
     assert found["local"]["row_count"] == len(expected_rows())
     shown = {site: sorted(run.out.splitlines()) for site, run in ended.items()}
     assert all(rows == shown["local"] for rows in shown.values())
+
+
+def test_lookups_on_a_cluster_and_a_server(
+    saltpan: Run,
+    saltpan_submit: Run,  # noqa: F811
+    master: str,  # noqa: F811
+    remote: str,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    """Workers of a cluster are sent the variable; a server has none, and the join stands in."""
+    days, planes = FLIGHTS / "date=2013-01-0*", FLIGHTS.parent / "planes"
+    asked = ["--facts", days, "--dimension", planes, "--on", "tailnum", "--take", "model=of,year=built"]
+    asked += ["--missing", "quarantine"]
+    variable = [*asked, "--strategy", "variable"]
+    on_cluster = ["lookup", "--profile", "standalone", "--master", master, *QUICK, *SMALL, "--"]
+    ended = {
+        "standalone": saltpan_submit(*on_cluster, *variable, "--output", tmp_path / "standalone", **LOOPBACK),
+        "connect": saltpan("lookup", *asked, "--output", tmp_path / "connect", "--remote", remote),
+    }
+    with duckdb.connect() as connection:
+        flights = f"read_parquet('{days}/*.parquet') f"
+        keys, named = "sched_dep_time, carrier, flight, tailnum", "model AS of, p.year AS built"
+        joined = f"SELECT {keys}, {named} FROM {flights} JOIN read_parquet('{planes}/*') p USING (tailnum)"
+        expected = sorted(connection.execute(joined).fetchall(), key=repr)
+        (facts, nulls), = connection.execute(
+            f"SELECT count(*), count(*) FILTER (tailnum IS NULL) FROM {flights}"
+        ).fetchall()  # fmt: skip
+        missing = facts - len(expected)
+        assert missing > nulls > 0
+        for site, run in ended.items():
+            assert run.code == 0, (site, run.err)
+            assert run.record is not None
+            counted = {"facts": facts, "matched": len(expected), "missing": missing, "null_keys": nulls}
+            assert run.record["counters"] == {**counted, "duplicates": 0}, site
+            read = f"SELECT {keys}, of, built FROM read_parquet('{tmp_path / site}/*.parquet')"
+            assert sorted(connection.execute(read).fetchall(), key=repr) == expected, site
+            rejects = f"SELECT count(*) FROM read_parquet('{tmp_path / site}.rejects/*.parquet')"
+            assert connection.execute(rejects).fetchall() == [(missing,)], site
+    assert "decision: variable: as asked; 3,322 dimension rows" in ended["standalone"].err
+    (line,) = [text for text in ended["connect"].err.splitlines() if text.startswith("decision:")]
+    assert line.startswith("decision: join: 3,322 dimension rows")
+    assert "not variable (it needs broadcast variables, which this engine does not have)" in line
+    refused = saltpan("lookup", *variable, "--output", tmp_path / "refused", "--remote", remote)
+    assert refused.code == 2, refused.err
+    (error,) = [text for text in refused.err.splitlines() if text.startswith("ERROR")]
+    assert "it needs broadcast variables, which this engine does not have. Hint: use join or auto" in error
+    assert list(tmp_path.glob("*refused*")) == []

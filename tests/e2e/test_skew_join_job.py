@@ -42,7 +42,8 @@ def test_hot_carriers_are_named_kept_and_found_again(saltpan: Run, tmp_path: Pat
     words += ["--strategy", "isolate", "--hot-keys", f"@{keys}", "--output"]
     first = saltpan("skew-join", *words, tmp_path / "first")
     assert (first.code, first.record and first.record["rows_out"]) == (0, 336_776), first.err
-    assert "key carrier=UA: 17.4 % of left rows, 1 row on the right" in first.err
+    assert "key carrier=UA: 17.4 % of left rows, 1 row on the right, predicted task " in first.err
+    assert "key carrier=B6: 16.2 % of left rows, 1 row on the right, predicted task " in first.err
     evidence = strategy_of(first)["evidence"]
     assert {name: evidence["hot_keys"][0][name] for name in UA} == UA
     kept = json.loads(keys.read_text())
@@ -50,7 +51,10 @@ def test_hot_carriers_are_named_kept_and_found_again(saltpan: Run, tmp_path: Pat
     # A carrier that is none, and only two that are hot: with those the sample finds it is the same again.
     kept["keys"] = [*kept["keys"][-2:], {"key": ["??"], "left_rows": 1, "right_rows": 1}]
     keys.write_text(json.dumps(kept))
-    second = saltpan("skew-join", *words, tmp_path / "second")
+    second = saltpan("skew-join", *words, tmp_path / "second", "--verify-one-in", "9")
+    assert "to verify: one key in 9, and 1 hot key" in second.err
+    assert second.record is not None
+    assert 0 < second.record["verification"]["plain"]["row_count"] < 336_776
     assert strategy_of(second)["evidence"]["hot_keys"] == evidence["hot_keys"]
 
 
@@ -76,7 +80,7 @@ def test_two_keys_every_column_and_what_is_dropped(saltpan: Run, tmp_path: Path)
 
 
 def test_what_is_typed_wrong(saltpan: Run) -> None:
-    ended = saltpan("skew-join", *TO_PLANES, "--how", "outer", "--salts", "many", "--hot-keys", "file")
+    ended = saltpan("skew-join", *TO_PLANES, "--how", "outer", "--salts", "0", "--hot-keys", "file")
     assert ended.code == 2
     for text in ("--how", "--salts", "--hot-keys"):
         assert text in ended.err

@@ -252,6 +252,8 @@ def test_empty_and_overlapping_versions_and_gaps_are_found(spark: SparkSession) 
         ("since", None, "2013-02-01"), ("since", None, "2013-01-01"),
         ("void", "2013-01-01", "2013-01-01"), ("void", "2013-03-01", "2013-02-01"),
         ("meet", "2013-01-01", "2013-02-01"), ("meet", "2013-02-01", "2014-01-01"),
+        ("hole", "2013-01-01", "2013-02-01"), ("hole", "2013-02-02", None),
+        ("back", None, "2013-01-01"), ("back", "2013-05-01", "2013-06-01"),
         (None, "2013-01-01", None), (None, "2013-01-01", None),
     ]  # fmt: skip
     dimension = frame(
@@ -264,7 +266,8 @@ def test_empty_and_overlapping_versions_and_gaps_are_found(spark: SparkSession) 
     assert found == {
         "empty_keys": 1, "empty_first": "void", "empty_last": "void",
         "overlapping_keys": 3, "overlapping_first": "open", "overlapping_last": "since",
-        "gap_keys": 2, "gap_first": "since", "gap_last": "void",
+        "gap_keys": 2, "gap_first": "back", "gap_last": "hole",
+        "absent_keys": 3, "absent_first": "back", "absent_last": "void",
     }  # fmt: skip
 
 

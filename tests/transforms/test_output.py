@@ -13,8 +13,9 @@ from pyspark.sql import SparkSession
 
 from common.core.errors import ColumnTypeError
 from common.engine.writer import OutputFormat, check_writable, write_rows
-from common.runs.job import Display
-from common.runs.presentation import present
+from common.runs.job import Display, Job
+from common.runs.presentation import displayed, present
+from common.settings.job import JobSettings
 from common.transforms.topn import sort_top_n
 from common.transforms.topn_rows import TopN
 from tests.frames import frame, rows_of
@@ -118,6 +119,15 @@ def test_all_rows_or_the_first_and_the_count(
     out, err = capsys.readouterr()
     assert out.splitlines() == ["id", *map(str, range(shown))]
     assert (f"the first 20 of {count} rows" in err) is (shown < count)
+
+
+def test_columns_without_an_order_are_not_sorted_by(spark: SparkSession) -> None:
+    class Sorting(Job[JobSettings]):
+        def display(self, settings: JobSettings, columns: object) -> Display:
+            return Display(("m", "n"), descending=("n",))
+
+    df = spark.sql("SELECT map('a', 1) AS m, 1 AS n")
+    assert displayed(Sorting(), JobSettings(), df) == Display(("n",), descending=("n",))
 
 
 def test_json_lines(spark: SparkSession, capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -11,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from common.core.errors import ColumnMissingError, ColumnTypeError, ParameterError, StrategyError
 from common.transforms.columns import named
+from common.transforms.hot_keys import asked_key_counts
 from common.transforms.join_sides import How, JoinSpec, joined_sides
 from common.transforms.skew_join import Treatment, plain_join, skew_join
 from tests.frames import frame, no_actions, rows_of, shown
@@ -211,6 +213,32 @@ def test_dropped_keys_are_gone_from_both_sides(spark: SparkSession) -> None:
         plain_join(left, right, JoinSpec((("k", "k"), ("j", "j")), drop=(("A",),)))
 
 
+def test_keys_are_dropped_and_counted_in_any_spelling(spark: SparkSession) -> None:
+    rows = [
+        (0.0, "UA"),
+        (-0.0, "ua"),
+        (NAN, "x"),
+        (None, "ua"),
+        (0.0, None),
+        (1.5, "y"),
+        (1.5, "Y"),
+        (2.0, "z"),
+    ]
+    left = frame(spark, rows, "k DOUBLE, j STRING").selectExpr("k", "j COLLATE UTF8_LCASE AS j")
+    right = left.where("k = 1.5 OR k IS NULL")
+    on = (("k", "k"), ("j", "j"))
+    # More than ten keys are looked up in a set, to which -0.0 would be another value.
+    asked = [("0", "Ua"), ("nan", "X"), ("no number", "ua"), *(("1.50", name) for name in "yabcdefghijkl")]
+    counts = rows_of(asked_key_counts(joined_sides(left, right, JoinSpec(on)), asked, limit=2))
+    assert sorted(counts, key=repr) == [
+        (None, None, 2, 2),
+        (["0", "Ua"], None, 2, 0),
+        (["nan", "X"], None, 1, 0),
+    ]
+    kept = plain_join(left, right, JoinSpec(on, "full", drop=tuple(asked)))
+    assert sorted_rows(kept) == sorted([(None, "ua"), (None, "ua"), (0.0, None), (2.0, "z")], key=repr)
+
+
 @pytest.mark.parametrize("how", HOWS)
 def test_a_whole_side_is_broadcast_only_where_its_rows_are_not_kept(spark: SparkSession, how: How) -> None:
     left = frame(spark, [(1, 1), (2, 2)], "k INT, x INT")
@@ -235,8 +263,19 @@ def test_keys_without_a_hash_are_joined_but_not_taken_apart(spark: SparkSession)
         (1, 1),
         (2, 2),
     ]
-    with pytest.raises(StrategyError, match="expected keys whose equal values have one hash"):
+    with pytest.raises(StrategyError, match="key columns, whose equal values have one hash, got string"):
         skew_join(left, right, spec, Treatment(broadcast_right=frozenset({1})))
+
+
+def test_keys_of_many_columns_are_joined_but_not_taken_apart(spark: SparkSession) -> None:
+    names = [f"k{at}" for at in range(12)]
+    both = spark.range(3).selectExpr(*(f"id AS {name}" for name in names))
+    spec = JoinSpec(tuple((name, name) for name in names))
+    assert skew_join(both, both, spec, Treatment()).count() == 3
+    with pytest.raises(StrategyError, match="expected at most 8 key columns"):
+        skew_join(both, both, spec, Treatment(broadcast_right=frozenset({1})))
+    with pytest.raises(ParameterError, match="expected at most 8 key columns, got 12"):
+        plain_join(both, both, replace(spec, drop=(("1",) * 12,)))
 
 
 def test_missing_columns_are_named_with_the_nearest(spark: SparkSession) -> None:

@@ -223,7 +223,7 @@ def test_a_sample_by_the_engine(spark: SparkSession) -> None:
         ("k", "n"), 4, 3, "a, 1", 0.5, (2, 1, 1), 2, 0.25, ((("a", "1"), 2),)
     )
     assert sampled_facts(df, ["k"], row_limit=2) == KeySample(
-        ("k",), 2, 1, "a", 1.0, (2,), 0, top_keys=((("a",), 2),)
+        ("k",), 2, 1, "a", 1.0, (2,), 0, top_keys=((("a",), 2),), is_clustered=True
     )
     assert sampled_facts(df.where("n > 5"), ["k"]) is None
     with pytest.raises(ColumnMissingError):

@@ -22,8 +22,10 @@ from common.core.errors import (
     ValueMalformedError,
 )
 from common.engine.failures import translated
+from common.engine.text_counts import count_ranges, text_ranges
 from common.runs import Inputs, ReadInputs
 from common.runs.inputs import not_read
+from common.transforms.words_rules import WordRules
 from common.tuning.facts import Facts, InputFacts
 from jobs.word_count import Settings
 from tests.frames import frame, no_actions, rows_of
@@ -176,6 +178,18 @@ def test_ranges_of_a_few_bytes_in_tasks_of_their_own(case: Case) -> None:
     write(case.folder, {"a.txt": "\ufeffa é漢 \r\nbb,cc-dd don’t\ra\r\n".encode(), "b.txt": b"a"})
     expected = {"a": 3, "bb": 1, "cc-dd": 1, "don't": 1, "é漢": 1}
     assert dict(case.rows("ranges", split_bytes=6)) == expected
+
+
+def test_counts_of_many_tasks_merge_by_bucket(case: Case) -> None:
+    lines = [f"w{number % 97} x{number}\n".encode() for number in range(500)]
+    write(case.folder, {"a.txt": b"".join(lines), "b.txt": b"w1 \xff \xff"})
+    expected = Counter(word.decode() for line in lines for word in line.split())
+    expected["w1"] += 1
+    ranges = text_ranges(case.spark, case.listing(Settings()), split_bytes=1_000)
+    for buckets in (1, 5, 1024):
+        counts = count_ranges(ranges, WordRules(), on_decode_error="replace", buckets=buckets)
+        found = rows_of(counts)
+        assert sorted(found, key=repr) == sorted([*expected.items(), (None, 2)], key=repr), buckets
 
 
 def test_nothing_to_read_is_no_words(case: Case) -> None:

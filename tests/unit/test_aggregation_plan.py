@@ -91,6 +91,13 @@ def test_the_reason_has_the_numbers() -> None:
     )  # fmt: skip
 
 
+def test_what_is_left_to_spark_is_said_where_two_stages_are_asked_for() -> None:
+    total, values = Call("sum(y)", "combined"), Call("collect_list(y)", "list")
+    assert "sum(y), collect_list(y) left to Spark [" in plan(total, values, strategy="two-stage").line()
+    assert "median(y) from" not in plan(total, MEDIAN, strategy="two-stage").line()
+    assert "; sum(y) left to Spark;" in plan(total, MEDIAN, strategy="two-stage").line()
+
+
 def test_rates_follow_the_rows_and_the_cores() -> None:
     # A quarter of a core's share: 20,000,000 / 100 / 4 = 50,000 rows, of which 10,000 are looked at.
     assert {name: plan(MEDIAN).evidence[name] for name in ("salts", "hot_rows", "one_in")} == {
@@ -187,6 +194,21 @@ def test_what_is_no_aggregate_of_a_group(text: str) -> None:
         parsed(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("percentile(y, 95)", "got 95. Hint: write 0.95 for 95 %"),
+        ("percentile(y, array(0.5, -0.1))", "from 0 to 1, got -0.1"),
+        ("percentile_disc(2.5) within group (order by y desc)", "got 2.5. Hint: write 0.025 for 2.5 %"),
+        ("1 + approx_percentile(y, 1.0001)", "got 1.0001"),
+    ],
+)
+def test_ranks_are_shares(text: str, words: str) -> None:
+    with pytest.raises(ParameterError) as raised:
+        parsed(text)
+    assert words in str(raised.value)
+
+
 def test_windows_get_the_nearest_right_thing() -> None:
     with pytest.raises(SqlError, match=r"got a window \(OVER\).*topn --partition-by"):
         parsed("row_number() over (partition by g order by x)")
@@ -207,7 +229,6 @@ def test_what_the_order_of_rows_would_decide(text: str) -> None:
         ("percentile_cont(0.5) within group (order by y nulls last)", "whole", None),
         ("percentile(y, 0.5, w)", "whole", None),
         ("percentile(y, 1 - 0.5)", "whole", None),
-        ("percentile(y, 1.5)", "whole", None),
         ("theta_sketch_agg(x)", "sketch", None),
         ("percentile(distinct y, 0.5)", "distinct", ("y", (0.5,))),
         ("mode(x, false)", "mode", None),

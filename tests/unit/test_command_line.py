@@ -59,6 +59,7 @@ def value(name: str, argv: Sequence[str], environ: Mapping[str, str] | None = No
         (["--group-by", "dest", "--group-by", "origin"], "group_by", ("dest", "origin")),
         (["--group_by", "dest"], "group_by", ("dest",)),
         (["--group-by", "`a,b`,c"], "group_by", ("a,b", "c")),
+        (["--group-by", "`a``,b`, c`d,x=`y,z`"], "group_by", ("a`,b", "c`d", "x=y,z")),
         (["--where", "-v > 3"], "where", "-v > 3"),
         (["--where", "--not-a-flag"], "where", "--not-a-flag"),
         (["--progress"], "progress", True),

@@ -78,12 +78,19 @@ def test_duplicates_are_named() -> None:
 
 def test_intervals_are_refused_by_key() -> None:
     row = {"empty_keys": 0, "overlapping_keys": 1, "overlapping_first": "a", "overlapping_last": "a"}
+    row = {**row, "gap_keys": 0}
     with pytest.raises(ValidityError, match="1 key with versions that are valid at once: a"):
         check_validity(row, on=["k"])
     both = {**row, "empty_keys": 3, "empty_first": "a", "empty_last": "z"}
     with pytest.raises(SeveralErrors, match="3 keys with an interval that does not: a, z, …") as error:
         check_validity(both, on=["k"])
     assert int(error.value.exit_code) == 3
+    gap = {**row, "overlapping_keys": 0, "gap_keys": 2, "gap_first": "k", "gap_last": "m"}
+    with pytest.raises(ValidityError, match=r"2 keys with days between .* none: k, m.*--gaps allow"):
+        check_validity(gap, on=["k"])
+    check_validity(gap, on=["k"], allows_gaps=True)
+    with pytest.raises(ValidityError, match="valid at once"):
+        check_validity(row, on=["k"], allows_gaps=True)
 
 
 def test_missing_keys_are_named() -> None:
@@ -110,6 +117,8 @@ def test_flags_that_belong_together() -> None:
     text = "\n".join(map(str, wrong.problems()))
     for part in ("no --valid-from and no --valid-to", "flag `--output`", "flag `--take`"):
         assert part in text
+    assert "flag `--duplicates`" in "".join(map(str, settings(duplicates="first:a,").problems()))
+    assert "--as-of beside it" in "".join(map(str, settings(gaps="allow").problems()))
     assert "--missing quarantine beside it" in "".join(map(str, settings(max_rejects="3").problems()))
     assert list(settings(missing="quarantine", output="o", max_rejects="3").problems()) == []
 

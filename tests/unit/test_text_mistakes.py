@@ -49,7 +49,7 @@ def _parsed(*words: str):  # type: ignore[no-untyped-def]
         ("--tokenizer unicod", SuiteError, "unicod"),
         ("--tokenizer regex:(", SuiteError, r"regex|\("),
         ("--tokenizer no_such_module:cut", SuiteError, "no_such_module"),
-        ("--stop-words absent.txt", UsageError, "`--stop-words`: expected a readable UTF-8 file, got absent"),
+        ("--stop-words absent.txt", UsageError, "expected none, en, zh or a readable UTF-8 file, got absent"),
         ("--user-dictionary absent.txt --tokenizer cjk", UsageError, "--user-dictionary`: .* got absent"),
         ("--user-dictionary absent.txt", UsageError, "expected --tokenizer cjk beside it, got"),
         ("--by count", ParameterError, "column `count`: expected another name than `word`"),

@@ -23,7 +23,7 @@ def facts(*, cores: int = 2, capabilities: frozenset[str] = CLASSIC, **known: An
 @pytest.mark.parametrize(
     ("known", "split_mib"),
     [
-        ({}, 370 / 4),
+        ({}, 370 / 2),
         ({"cores": 64}, 8),
         ({"size_bytes": 10 * 1024 * MIB}, 256),
         ({"size_bytes": 100}, 8),
@@ -41,10 +41,28 @@ def test_local_files_are_read_by_the_workers_in_parts(known: dict[str, Any], spl
 
 def test_the_numbers_are_said() -> None:
     decision = plan_words("auto", WordQuestion(), facts())
-    assert "read 370 MiB of 3 files by themselves, about 92.5 MiB a task" in decision.line()
+    assert "read 370 MiB of 3 files by themselves, about 185 MiB a task" in decision.line()
     assert decision.evidence["files"] == 3
     assert decision.evidence["size_bytes"] == 370 * MIB
     assert "packed_files" not in decision.evidence
+
+
+@pytest.mark.parametrize(
+    ("question", "known", "buckets"),
+    [
+        (WordQuestion(), {"size_bytes": 1}, 1),
+        (WordQuestion(), {}, 47),
+        (WordQuestion(ngrams=3), {}, 139),
+        (WordQuestion(), {"size_bytes": 8 * 1024 * MIB}, 1024),
+        (WordQuestion(), {"size_bytes": 8 * 1024 * MIB + 1}, None),
+        (WordQuestion(), {"packed_files": ("/in/a.gz",)}, None),
+        (WordQuestion(column="text"), {}, None),
+    ],
+)
+def test_workers_merge_what_one_of_them_can_hold(
+    question: WordQuestion, known: dict[str, Any], buckets: int | None
+) -> None:
+    assert plan_words("auto", question, facts(**known)).evidence.get("buckets") == buckets
 
 
 def test_the_users_part_size_wins() -> None:
