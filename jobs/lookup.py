@@ -42,9 +42,11 @@ from common.transforms.lookup_sides import LookupSides, lookup_sides
 from common.transforms.lookup_spec import Duplicates, LookupSpec, Missing, Validity
 from common.tuning import lookup_faults
 from common.tuning.lookup import LookupQuestion, Mode, plan_lookup
+from common.tuning.rejects import check_rejects
 
 _LOG = logging.getLogger("saltpan.run")
 _DIMENSION = "dimension"
+_LOOK = "look at the keys with --missing fail"
 
 
 def _check(pattern: str, expected: str) -> AfterValidator:
@@ -93,10 +95,6 @@ class Settings(JobSettings):
     """Versions of a key with days between them that have none: fail, or allow."""
     max_broadcast_bytes: Size = "256m"
     """The most that may be broadcast, as it is in memory; of a variable in all workers of an executor."""
-    max_rejects: (
-        Annotated[str, _check(r"\d+(\.\d+)?%|\d+", "a number of rows, or a share as 0.5%")] | None
-    ) = None
-    """With quarantine: fail when there are more rejects, a number or a share of the facts such as 0.5%."""
 
     def problems(self) -> Iterable[SuiteError]:
         """Flags that belong together."""
@@ -107,19 +105,15 @@ class Settings(JobSettings):
             yield UsageError("flags", ", ".join(days), expected="all three or none", got=got)
         if self.gaps == "allow" and len(absent) == len(days):
             yield UsageError("flag", "--gaps", expected="--as-of beside it", got="none")
-        quarantine = self.missing == "quarantine"
-        if quarantine and self.output is None and not self.explain:
-            hint = "the rejects are written beside it, to OUTPUT.rejects"
-            yield UsageError(
-                "flag", "--output", expected="a folder with --missing quarantine", got="none", hint=hint
-            )
-        if self.max_rejects is not None and not quarantine:
-            expected = "--missing quarantine beside it"
-            yield UsageError("flag", "--max-rejects", expected=expected, got=f"--missing {self.missing}")
         for name in ("on", "take"):
             yield from _empty_names(f"--{name}", getattr(self, name))
         if not all(self.spec.order):
             yield UsageError("flag", "--duplicates", expected="a column's name", got=repr(self.duplicates))
+
+    @property
+    def rejecting(self) -> str | None:
+        """With quarantine, or for bad rows."""
+        return "--missing quarantine" if self.missing == "quarantine" else super().rejecting
 
     @property
     def spec(self) -> LookupSpec:
@@ -217,8 +211,8 @@ class Lookup(Job[Settings]):
         if settings.missing == "fail" and counters["missing"]:
             on = [left for left, _ in settings.spec.on]
             lookup_faults.check_missing(counters["missing"], examples(), on=on)
-        if settings.max_rejects is not None:
-            lookup_faults.check_rejects(counters["missing"], counters["facts"], limit=settings.max_rejects)
+        if settings.max_rejects is not None and self.has_rejects(settings):
+            check_rejects(counters["missing"], counters["facts"], limit=settings.max_rejects, hint=_LOOK)
 
     def has_rejects(self, settings: Settings) -> bool:
         """With quarantine."""

@@ -18,6 +18,8 @@ from common.core.errors import (
 from common.engine.clues import Clue, bare, place
 from common.engine.sql_failures import Rule
 
+EXPECTED_RECORDS = "records of the declared schema"
+SET_ASIDE = "--bad-rows reject, with --output, sets such records aside and goes on"
 _SHOWN = 120
 _CAST = re.compile(r'value (.*) of the type "([^"]+)" cannot be cast to "([^"]+)"', re.DOTALL)
 _READING = re.compile(r"while reading file (\S.*?)\.(?:\s|$)")
@@ -68,9 +70,7 @@ def _raised(clue: Clue, _: Sequence[Clue]) -> SuiteError:
 
 def _record(clue: Clue, clues: Sequence[Clue]) -> SuiteError:
     shown = clue.parameter("badRecord") or clue.sentence.partition(": ")[2]
-    hint = "the input option mode=PERMISSIVE keeps such records as NULL"
-    name, expected = _file(clues), "records of the declared schema"
-    return ValueMalformedError("file", name, expected=expected, got=shown, hint=hint)
+    return ValueMalformedError("file", _file(clues), expected=EXPECTED_RECORDS, got=shown, hint=SET_ASIDE)
 
 
 def _unreadable(clue: Clue, clues: Sequence[Clue]) -> SuiteError:

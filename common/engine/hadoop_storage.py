@@ -69,6 +69,15 @@ class HadoopStorage:
             finally:
                 stream.close()
 
+    def write(self, path: str, content: bytes) -> None:
+        """Make a small file."""
+        with _as_os_errors(path):
+            stream = self._system(path).create(self._path(path))
+            try:
+                stream.write(bytearray(content))
+            finally:
+                stream.close()
+
     def refusal(self, entry: FileEntry) -> str | None:  # noqa: ARG002
         """None: asking for rights costs a call per file, so the engine finds out."""
         return None

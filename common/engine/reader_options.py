@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from common.core.errors import ParameterError
 from common.settings.inputs import InputRequest
+from common.transforms.bad_rows import RECORD
 
 # columnPruning off and multiLine on: which rows are malformed must not depend on the columns selected.
 _CSV = {
@@ -18,6 +19,8 @@ _CSV = {
     "columnPruning": "false",
 }
 _DEFAULTS: Mapping[str, Mapping[str, str]] = {"csv": _CSV, "json": {"mode": "FAILFAST"}}
+# Decided by --bad-rows.
+_SIFTING = frozenset({"mode", "columnnameofcorruptrecord"})
 _ALIASES = {"delimiter": "sep", "charset": "encoding"}
 _REFUSED = {
     "inferschema": "types are declared, never inferred: use --{name}-schema",
@@ -54,11 +57,18 @@ def reader_options(request: InputRequest, *, file_format: str, tab_separated: bo
         tab_separated: The default separator of CSV files is a tab, since they are named .tsv.
 
     Raises:
-        ParameterError: an option that would read other files, or guess types, behind the listing's back.
+        ParameterError: an option that would read other files, or guess types, behind the listing's back; or
+            what --bad-rows decides.
     """
     given: dict[str, str] = {}
+    sifts = request.bad_rows == "reject" and file_format in _DEFAULTS
     for name, value in request.options.items():
         plain = name.lower()
+        if sifts and plain in _SIFTING:
+            hint = "leave one of both out"
+            raise ParameterError(
+                "reader option", name, expected="none beside --bad-rows reject", got=value, hint=hint
+            )
         if plain in _REFUSED and value.lower() != "false":
             hint = _REFUSED[plain].format(name=request.name)
             raise ParameterError(
@@ -69,6 +79,8 @@ def reader_options(request: InputRequest, *, file_format: str, tab_separated: bo
     ours = dict(_DEFAULTS.get(file_format, {}))
     if file_format == "csv" and tab_separated:
         ours["sep"] = "\t"
+    if sifts:
+        ours |= {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": RECORD}
     taken = {_ALIASES.get(name.lower(), name.lower()) for name in given}
     return {name: value for name, value in ours.items() if name.lower() not in taken} | given
 

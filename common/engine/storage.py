@@ -69,6 +69,9 @@ class Storage(Protocol):
     def head(self, path: str, *, size_bytes: int) -> bytes:
         """The first bytes of a file; fewer when it is shorter."""
 
+    def write(self, path: str, content: bytes) -> None:
+        """Make a small file in a folder that is there."""
+
     def refusal(self, entry: FileEntry) -> str | None:
         """Why the engine could not read this entry, or None; cheap, so not every reason is found."""
 
@@ -122,6 +125,10 @@ class LocalStorage:
         """The first bytes of a file."""
         with Path(local_path(path)).open("rb") as file:
             return file.read(size_bytes)
+
+    def write(self, path: str, content: bytes) -> None:
+        """Make a small file in a folder that is there."""
+        Path(local_path(path)).write_bytes(content)
 
     def refusal(self, entry: FileEntry) -> str | None:
         """Names that Spark cannot open, missing rights, pipes and devices, links to nothing."""

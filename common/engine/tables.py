@@ -20,6 +20,7 @@ from common.engine.listing import Listing, declared
 from common.engine.partitions import json_type
 from common.engine.reader_options import csv_dialect, mode_of, option
 from common.engine.storage import Storage, storage_for
+from common.transforms.bad_rows import RECORD
 
 _NESTED = ("struct", "array", "map")
 _LEAST_LONG = -(2**63)
@@ -48,7 +49,7 @@ def read_input(spark: SparkSession, listing: Listing) -> DataFrame:
         input whose columns are not declared. Files that differ are united by name.
     """
     if listing.format == "table":
-        return _as_declared(read_table(spark, listing.request.paths[0]), listing)
+        return as_declared(read_table(spark, listing.request.paths[0]), listing)
     if not listing.is_listed:
         return _read_unlisted(spark, listing)
     if not listing.files:
@@ -58,36 +59,46 @@ def read_input(spark: SparkSession, listing: Listing) -> DataFrame:
 
 
 def _read_csv(spark: SparkSession, listing: Listing) -> list[DataFrame]:
-    layout = csv_layout(listing, storage=_storage(spark, listing))
+    layout = csv_layout(listing, storage=storage_of(spark, listing))
     wanted = [quoted(name) for name, _ in (*layout.columns, *listing.partition_columns)]
     return [
         _consistently_dropped(load(spark, listing, files, schema=group.columns), listing).select(*wanted)
         for group in layout.groups
-        for files in _by_base(listing, group.files)
+        for files in by_base(listing, group.files)
     ]
 
 
 def _read_text(spark: SparkSession, listing: Listing) -> list[DataFrame]:
     columns = (("value", "STRING"),)
-    groups = _by_base(listing, listing.files)
-    return [_as_declared(load(spark, listing, files, schema=columns), listing) for files in groups]
+    groups = by_base(listing, listing.files)
+    return [as_declared(load(spark, listing, files, schema=columns), listing) for files in groups]
 
 
 def _read_json(spark: SparkSession, listing: Listing) -> list[DataFrame]:
-    schema: Columns | StructType | None = listing.declared_columns
-    if schema is None:
-        # All files, since a field may be in some only. Without partition discovery, which guesses types.
-        reader = spark.read.format("json").options(**listing.options).option("recursiveFileLookup", "true")
-        schema = reader.load(_paths(listing, listing.files)).schema
-        _check_folder_columns(listing, schema)
-        if not schema.fields:
-            raise without_records(listing)
-    groups = _by_base(listing, listing.files)
+    schema = json_schema(spark, listing)
+    groups = by_base(listing, listing.files)
     return [_consistently_dropped(load(spark, listing, files, schema=schema), listing) for files in groups]
 
 
+def json_schema(spark: SparkSession, listing: Listing) -> Columns | StructType:
+    """The declared columns, or what all files hold, since a field may be in some only."""
+    if listing.declared_columns is not None:
+        return listing.declared_columns
+    # Without partition discovery, which guesses types.
+    reader = spark.read.format("json").options(**listing.options).option("recursiveFileLookup", "true")
+    schema = reader.load(_paths(listing, listing.files)).schema
+    _check_folder_columns(listing, schema)
+    if not [name for name in schema.names if name != RECORD]:
+        raise without_records(listing)
+    return schema
+
+
 def _read_columnar(spark: SparkSession, listing: Listing) -> list[DataFrame]:
-    """Parquet and ORC: each group of files in its own types, then as declared."""
+    return [as_declared(frame, listing) for frame in load_columnar(spark, listing)]
+
+
+def load_columnar(spark: SparkSession, listing: Listing) -> list[DataFrame]:
+    """Parquet and ORC: each group of files in its own types."""
     merging = option(listing.request.options, "mergeSchema").lower() == "true"
     frames = []
     for alike in [listing.files] if merging else _alike(listing):
@@ -96,10 +107,7 @@ def _read_columnar(spark: SparkSession, listing: Listing) -> list[DataFrame]:
         found = reader.load(_paths(listing, alike) if merging else [_escaped(listing, alike[0].path)]).schema
         _check_folder_columns(listing, found)
         schema = _reading_schema(found, listing)
-        frames += [
-            _as_declared(load(spark, listing, files, schema=schema), listing)
-            for files in _by_base(listing, alike)
-        ]
+        frames += [load(spark, listing, files, schema=schema) for files in by_base(listing, alike)]
     return frames
 
 
@@ -127,7 +135,7 @@ def _reading_schema(found: StructType, listing: Listing) -> Columns | StructType
     types = {field.name.lower(): field.dataType.simpleString() for field in found}
     _check_present([name for name, _ in wanted], found.names, listing)
     return tuple(
-        (name, kind if _is_nested(kind) or _is_nested(types[name.lower()]) else types[name.lower()])
+        (name, kind if is_nested(kind) or is_nested(types[name.lower()]) else types[name.lower()])
         for name, kind in wanted
     )
 
@@ -159,10 +167,16 @@ def _paths(listing: Listing, files: Sequence[DataFile]) -> list[str]:
 
 
 def _escaped(listing: Listing, path: str) -> str:
-    return ("file://" if listing.is_local else "") + _GLOB_CHARACTERS.sub(r"\\\1", path)
+    return ("file://" if listing.is_local else "") + escape_glob(path)
 
 
-def _by_base(listing: Listing, files: Sequence[DataFile]) -> list[tuple[DataFile, ...]]:
+def escape_glob(path: str) -> str:
+    """The path for a reader that takes globs."""
+    return _GLOB_CHARACTERS.sub(r"\\\1", path)
+
+
+def by_base(listing: Listing, files: Sequence[DataFile]) -> list[tuple[DataFile, ...]]:
+    """Files grouped by the folder from which their partition columns count."""
     if not listing.partition_columns:
         return [tuple(files)]
     groups: dict[str, list[DataFile]] = {}
@@ -171,21 +185,34 @@ def _by_base(listing: Listing, files: Sequence[DataFile]) -> list[tuple[DataFile
     return [tuple(group) for group in groups.values()]
 
 
-def _as_declared(df: DataFrame, listing: Listing) -> DataFrame:
+def as_declared(df: DataFrame, listing: Listing) -> DataFrame:
     """The declared columns in their types, or all; then the partition columns."""
     last = [name for name, _ in listing.partition_columns]
-    found = [name for name in df.columns if name not in last]
-    wanted = listing.declared_columns
-    if wanted is None:
+    if listing.declared_columns is None:
+        found = [name for name in df.columns if name not in last]
         return df.select(*(quoted(name) for name in (*found, *last)))
-    _check_present([name for name, _ in wanted], found, listing)
-    real = {name.lower(): name for name in found}
-    columns = [_typed(F.col(quoted(real[name.lower()])), kind).alias(name) for name, kind in wanted]
+    columns = [
+        _typed(F.col(quoted(real)), kind).alias(name) for name, real, kind in declared_pairs(df, listing)
+    ]
     return df.select(*columns, *(F.col(quoted(name)) for name in last))
 
 
+def declared_pairs(df: DataFrame, listing: Listing) -> list[tuple[str, str, str]]:
+    """The declared columns of files or a table: name, the name that is there, type.
+
+    Raises:
+        ColumnMissingError: one is not there.
+    """
+    last = [name for name, _ in listing.partition_columns]
+    found = [name for name in df.columns if name not in last]
+    wanted = listing.declared_columns or ()
+    _check_present([name for name, _ in wanted], found, listing)
+    real = {name.lower(): name for name in found}
+    return [(name, real[name.lower()], kind) for name, kind in wanted]
+
+
 def _typed(column: Column, kind: str) -> Column:
-    return column if _is_nested(kind) else column.cast(kind)
+    return column if is_nested(kind) else column.cast(kind)
 
 
 def _consistently_dropped(df: DataFrame, listing: Listing) -> DataFrame:
@@ -219,14 +246,15 @@ def _read_unlisted(spark: SparkSession, listing: Listing) -> DataFrame:
     reader = spark.read.format(listing.format).options(**options, **base)
     if listing.format == "json" and request.schema is not None:
         return reader.schema(request.schema).load(_unlisted_paths(listing))
-    return _as_declared(reader.load(_unlisted_paths(listing)), listing)
+    return as_declared(reader.load(_unlisted_paths(listing)), listing)
 
 
 def _unlisted_paths(listing: Listing) -> list[str]:
     return [re.sub(r"([{}\\])", r"\\\1", path) for path in listing.request.paths]
 
 
-def _storage(spark: SparkSession, listing: Listing) -> Storage:
+def storage_of(spark: SparkSession, listing: Listing) -> Storage:
+    """Where the files of a listing are."""
     storage = storage_for(listing.files[0].path, spark)
     assert storage is not None  # it was listed by one
     return storage
@@ -246,5 +274,6 @@ def _check_present(names: Sequence[str], found: Sequence[str], listing: Listing)
         raise ColumnMissingError.among(missing, found, where=f"the input {listing.request.name}")
 
 
-def _is_nested(kind: str) -> bool:
+def is_nested(kind: str) -> bool:
+    """True for types that are declared to the reader, not cast."""
     return kind.lower().startswith(_NESTED)

@@ -8,6 +8,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from common.engine.listing import Listing
+from common.engine.sifted_rows import read_readable
 from common.engine.tables import read_input
 from common.engine.text_counts import TextRanges, text_ranges
 from common.engine.text_rows import read_lines
@@ -28,12 +29,12 @@ class ReadInputs(Mapping[str, DataFrame]):
         self._spark = spark
         self._listings = listings
         early = {name: listing for name, listing in listings.items() if listing.request.encoding is None}
-        self._frames = {name: read_input(spark, listing) for name, listing in early.items()}
+        self._frames = {name: _read(spark, listing) for name, listing in early.items()}
         self.shared: dict[str, Any] = {}
 
     def __getitem__(self, name: str) -> DataFrame:
         if name not in self._frames:
-            self._frames[name] = read_input(self._spark, self._listings[name])
+            self._frames[name] = _read(self._spark, self._listings[name])
         return self._frames[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -59,6 +60,10 @@ class ReadInputs(Mapping[str, DataFrame]):
     def lines(self, name: str, *, file_column: str) -> DataFrame:
         """The lines of an input of plain text, each with the path of its file; partition columns follow."""
         return read_lines(self._spark, self._listings[name], file_column=file_column)
+
+
+def _read(spark: SparkSession, listing: Listing) -> DataFrame:
+    return (read_readable if listing.request.bad_rows == "reject" else read_input)(spark, listing)
 
 
 def not_read(listing: Listing) -> Iterator[str]:

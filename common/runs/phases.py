@@ -22,10 +22,13 @@ from common.engine.listing import Listing, list_input
 from common.engine.progress import reporting
 from common.engine.server_paths import check_server_output, list_on_server
 from common.engine.session import Engine, Site, choose_site, open_engine
+from common.engine.sifted_rows import can_be_bad
 from common.engine.storage import Storage, storage_for
-from common.engine.writer import check_writable, write_rows
+from common.engine.writer import check_writable
 from common.runs.acceleration import guarded, retried, without_comet
-from common.runs.aftermath import distrust, keep_notes, settle
+from common.runs.aftermath import keep_notes
+from common.runs.bad_rows import check_all_read, pointing_at, set_aside
+from common.runs.companions import BAD_ROWS
 from common.runs.evidence import gather_facts, probed, recorded
 from common.runs.explanation import describe_input, explain
 from common.runs.inputs import ReadInputs, not_read
@@ -33,10 +36,9 @@ from common.runs.job import Counted, Inputs, Job
 from common.runs.job_calls import calling, frame_of
 from common.runs.levels import stages_recorded
 from common.runs.preparation import checked_profile, prepared
-from common.runs.presentation import ALL_UP_TO_ROWS, displayed, present
+from common.runs.publishing import Writing, open_writing, print_rows, publish, restart
 from common.runs.record import RunRecord
 from common.runs.recovery import restore_if_interrupted
-from common.runs.rejects import StagedRejects
 from common.runs.sharing import share
 from common.runs.signals import install_handlers
 from common.runs.staging import StagedOutput
@@ -145,15 +147,6 @@ def _staged(run: Run, stack: ExitStack, storage: Storage | None) -> StagedOutput
     )
 
 
-def _staged_rejects(run: Run, stack: ExitStack, storage: Storage | None) -> StagedRejects | None:
-    """The folder for rows that cannot be used, beside a staged output."""
-    settings = run.settings
-    if storage is None or settings.output is None or not run.job.has_rejects(settings):
-        return None
-    inputs = _paths(run.command.inputs)
-    return StagedRejects(settings, run_id=run.record.run_id, storage=storage, inputs=inputs, stack=stack)
-
-
 def _record_engine(record: RunRecord, engine: Engine, profile: Profile) -> None:
     record.configuration = {"profile": profile.name, **engine.configuration}
     record.not_applied = [asdict(item) for item in engine.not_applied]
@@ -175,51 +168,79 @@ def _answer(
     output: StagedOutput | None,
     stack: ExitStack,
 ) -> None:
-    job, settings, record = run.job, run.settings, run.record
+    record = run.record
     with record.phase("read"):
         requests = [request for request in run.command.inputs if not listings[request.name].is_listed]
         listings = {**listings, **{item.name: _listed(item, site, engine=engine) for item in requests}}
         frames = ReadInputs(engine.spark, listings)
-        facts = _facts(run, engine, listings, frames)
-    with record.phase("plan"):
-        with calling(job, "plan"):
-            decision = job.plan(facts, settings)
-        record.decisions.append({"about": "strategy", **decision.record()})
-        _LOG.info("decision: %s", decision.line())
-        share(job, settings, decision, frames, facts=facts, engine=engine, stack=stack)
-        with calling(job, "build"):
-            built = job.build(frames, settings, decision)
-        counted = built if isinstance(built, Counted) else None
-        answer = frame_of(job, "build", counted.rows if counted else built)
-        if settings.output is not None:
-            check_writable(answer, file_format=settings.output_format)
-    if settings.explain:
-        explain(answer, facts=facts, decision=decision)
-        return
-    storage = storage_for(settings.output or "", engine.spark)
-    output = output or _staged(run, stack, storage)
-    rejects = _staged_rejects(run, stack, storage) if output else None
-    with guarded(answer, engine, listings.values(), record=record) as answer:
+    with pointing_at(listings.values(), engine.spark):
+        with record.phase("read"):
+            facts = _facts(run, engine, listings, frames)
+        with record.phase("plan"):
+            plan = _planned(run, engine, facts, frames, stack=stack)
+        if run.settings.explain:
+            explain(plan.answer, facts=facts, decision=plan.decision)
+            return
+        storage = storage_for(run.settings.output or "", engine.spark)
+        output = output or _staged(run, stack, storage)
+        writing = None
+        if output is not None and storage is not None:
+            writing = open_writing(run.job, run.command, record, output=output, storage=storage, stack=stack)
+        _make(run, engine, plan, listings, writing=writing)
+    keep_notes(run.job, run.settings, plan.decision)
+
+
+@dataclass(frozen=True)
+class _Plan:
+    frames: ReadInputs
+    decision: Decision
+    answer: DataFrame
+    counted: Counted | None
+
+
+def _planned(run: Run, engine: Engine, facts: Facts, frames: ReadInputs, *, stack: ExitStack) -> _Plan:
+    """What was decided, and the answer that follows; nothing of it has run."""
+    job, settings = run.job, run.settings
+    with calling(job, "plan"):
+        decision = job.plan(facts, settings)
+    run.record.decisions.append({"about": "strategy", **decision.record()})
+    _LOG.info("decision: %s", decision.line())
+    share(job, settings, decision, frames, facts=facts, engine=engine, stack=stack)
+    with calling(job, "build"):
+        built = job.build(frames, settings, decision)
+    counted = built if isinstance(built, Counted) else None
+    answer = frame_of(job, "build", counted.rows if counted else built)
+    if settings.output is not None:
+        check_writable(answer, file_format=settings.output_format)
+    return _Plan(frames, decision, answer, counted)
+
+
+def _make(
+    run: Run, engine: Engine, plan: _Plan, listings: Mapping[str, Listing], *, writing: Writing | None
+) -> None:
+    """Set bad rows aside, prove the answer, and publish or print it."""
+    job, settings, record, counted = run.job, run.settings, run.record, plan.counted
+    rejecting = [one for one in listings.values() if one.request.bad_rows == "reject" and can_be_bad(one)]
+    if writing is not None and rejecting:
+        with record.phase("bad rows"):
+            writing.bad_rows = set_aside(rejecting, engine, settings, record, place=writing.place(BAD_ROWS))
+    with guarded(plan.answer, engine, listings.values(), record=record) as answer:
         if settings.verify:
-            _prove(answer, run, engine, frames, decision)
-        engine.describe(f"{job.name}: {decision.choice}")
-        with stages_recorded(engine, record), record.phase("write" if output else "print"):
+            if rejecting:
+                check_all_read(rejecting, plan.frames, record)
+            _prove(answer, run, engine, plan.frames, plan.decision)
+        engine.describe(f"{job.name}: {plan.decision.choice}")
+        with stages_recorded(engine, record), record.phase("write" if writing else "print"):
             record.rows_out = retried(
                 lambda rows: (
-                    _publish(rows, run, output, counted, rejects) if output else _print(rows, run, counted)
+                    publish(rows, writing, counted)
+                    if writing
+                    else print_rows(rows, job, settings, record, counted=counted)
                 ),
                 answer,
                 engine,
-                restart=lambda: _restart(output, counted),
+                restart=lambda: restart(writing, counted),
             )
-    keep_notes(job, settings, decision)
-
-
-def _restart(output: StagedOutput | None, counted: Counted | None) -> None:
-    """Take back what an attempt that failed has left."""
-    distrust(counted, "an attempt failed")
-    if output is not None:
-        output.restart()
 
 
 def _prove(answer: DataFrame, run: Run, engine: Engine, frames: Inputs, decision: Decision) -> None:
@@ -258,43 +279,3 @@ def _verified(report: Mapping[str, Any]) -> str:
     floats = report["compared_within_1e-9"]
     within = f"; {', '.join(floats)} within a relative 1e-9" if floats else ""
     return f"{report['planned']['row_count']:,} rows equal the plain plan's by fingerprint{within}"
-
-
-def _publish(
-    answer: DataFrame, run: Run, output: StagedOutput, counted: Counted | None, rejects: StagedRejects | None
-) -> int:
-    settings = run.settings
-    display = displayed(run.job, settings, answer)
-    rows = write_rows(
-        answer,
-        output.staging_path,
-        file_format=settings.output_format,
-        file_count=settings.output_files,
-        order=display.order,
-        descending=display.descending,
-    )
-    found = settle(run.job, counted, settings, run.record) if counted else {}
-    rejected = 0
-    if counted and counted.rejects and rejects:
-        rejected = found[counted.rejects.counter]
-        rejects.write(counted.rejects.rows, count=rejected)
-        rejects.publish(count=rejected)
-    output.publish()
-    run.record.output = {"path": settings.output, "format": settings.output_format, "mode": settings.mode}
-    if rejects and rejects.path:
-        run.record.output["rejects"] = rejects.path
-    return rows
-
-
-def _print(answer: DataFrame, run: Run, counted: Counted | None) -> int:
-    settings = run.settings
-    apart = counted is not None and counted.counts is not None
-    if counted and apart:
-        settle(run.job, counted, settings, run.record, apart=True)
-    display = displayed(run.job, settings, answer)
-    rows = present(answer, style=settings.format, display=display)
-    if rows > ALL_UP_TO_ROWS and not display.order:
-        distrust(counted, "the rows to print were read first, which were not all")
-    if counted and not apart:
-        settle(run.job, counted, settings, run.record)
-    return rows

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import logging
 import time
 from collections.abc import Iterator
@@ -17,12 +18,20 @@ from common.runs.targets import Target, is_root, resolve
 _LOG = logging.getLogger(__name__)
 _RENAMES_TAKE_SECONDS = 1.0
 
+RUN_FILE = "_RUN.json"
+"""In an output with companions, and in each of them: the run that made it."""
+REJECTS, BAD_ROWS = ".rejects", ".bad-rows"
+"""What follows the name of an output in those of its companions."""
+_HEAD_BYTES = 4096
+
 
 def recover(target: Target, *, storage: Storage) -> None:
     """Make the output whole and remove what dead runs left; the caller holds the lock on a local target.
 
     - `.NAME.old-*` with the output missing: the run died between its two renames, and the newest one is put
       back. With the output there, the new one is the truth, and the old ones go.
+    - Companions of a run whose output is still staged were published without it: they are taken back. Of one
+      that has published its output, the former companions go.
     - `.NAME.staging-*` goes: nobody else can be writing. On a remote storage, where there is no lock, the
       runs may be alive: their folders are named in a warning and stay.
 
@@ -30,6 +39,8 @@ def recover(target: Target, *, storage: Storage) -> None:
         OSError: The folder cannot be read, or the old output cannot be put back.
     """
     names = _names_beside(target, storage=storage)
+    if target.is_local:
+        _settle_companions(target, names, storage=storage)
     for run_id in target.run_ids("staging", names):
         if target.is_local:
             discard(target.staging(run_id), storage=storage)
@@ -57,6 +68,43 @@ def _settle(target: Target, run_ids: list[str], *, storage: Storage) -> None:
         _LOG.warning("publishing in run %s did not end; the former output is back: %s", newest, target.path)
     for run_id in run_ids:
         retire(target, run_id, storage=storage)
+
+
+def _settle_companions(target: Target, names: list[str], *, storage: Storage) -> None:
+    published = run_of(target.path, storage=storage)
+    unpublished = [run_id for run_id in target.run_ids("staging", names) if run_id != published]
+    for suffix in (REJECTS, BAD_ROWS):
+        companion = Target.of(f"{target.path}{suffix}")
+        for run_id in unpublished:
+            take_back(companion, run_id, storage=storage)
+        for run_id in companion.run_ids("staging", names):
+            discard(companion.staging(run_id), storage=storage)
+        for run_id in companion.run_ids("old", names):
+            if run_id not in unpublished:
+                retire(companion, run_id, storage=storage)
+
+
+def take_back(companion: Target, run_id: str, *, storage: Storage) -> None:
+    """Make a companion what it was before a run that has not published its output.
+
+    Raises:
+        OSError: The former one cannot be put back.
+    """
+    if run_of(companion.path, storage=storage) == run_id:
+        discard(companion.path, storage=storage)
+        _LOG.warning("run %s did not publish its output; taken back: %s", run_id, companion.path)
+    if storage.exists(companion.old(run_id)) and not storage.exists(companion.path):
+        storage.rename(companion.old(run_id), target=companion.path)
+
+
+def run_of(folder: str, *, storage: Storage) -> str | None:
+    """The run that an output or a companion says it is of; None when it says nothing."""
+    try:
+        said = json.loads(storage.head(f"{folder}/{RUN_FILE}", size_bytes=_HEAD_BYTES))
+    except (OSError, ValueError):
+        return None
+    run_id = said.get("run_id") if isinstance(said, dict) else None
+    return run_id if isinstance(run_id, str) else None
 
 
 def retire(target: Target, run_id: str, *, storage: Storage) -> None:

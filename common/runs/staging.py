@@ -14,7 +14,7 @@ from common.core.errors import EngineError, OutputExistsError
 from common.engine.storage import FileEntry, Storage
 from common.runs.locking import OutputLock
 from common.runs.overlap import refuse_overlap
-from common.runs.recovery import end, is_folder, recover, retire, writable
+from common.runs.recovery import RUN_FILE, end, is_folder, recover, retire, writable
 from common.runs.targets import Target
 
 _LOG = logging.getLogger(__name__)
@@ -101,6 +101,20 @@ class StagedOutput:
     def restart(self) -> None:
         """Empty the staging folder, for an engine that writes once more."""
         self._storage.delete_tree(self.staging_path)
+
+    @property
+    def given(self) -> str:
+        """The output as typed."""
+        return self._target.given
+
+    def mark(self, content: bytes) -> None:
+        """Write the run's name into what is staged.
+
+        Raises:
+            EngineError: The staging folder holds no file, or what an unfinished commit leaves.
+        """
+        self._refuse_unfinished()
+        self._storage.write(f"{self.staging_path}/{RUN_FILE}", content)
 
     def publish(self) -> None:
         """Put the staged output in place of the former one.

@@ -60,7 +60,7 @@ def parse_command(
     names = {field: name for layer in reversed(layers) for field, name in layer.names.items()}
     settings = _bind(full, argv, job=job, layers=layers, names=names)
     requests = tuple(settings.reading(input_request(settings, name)) for name in inputs)
-    problems = [*settings.problems(), *_empty_without_schema(requests)]
+    problems = [*settings.problems(), *settings.problems_of_rejects(), *_empty_without_schema(requests)]
     _raise_all(problems)
     return Command(settings, requests, _origins(settings, names))
 

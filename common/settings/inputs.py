@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 InputFormat = Literal["auto", "parquet", "orc", "csv", "json", "text"]
+BadRows = Literal["fail", "reject"]
 SubFolders = Literal["refuse", "skip", "read"]
 
 
@@ -25,6 +26,7 @@ class InputRequest:
         sub_folders: What happens to plain sub-folders, which are no partitions NAME=VALUE.
         encoding: Of files that are plain text whatever their endings say; binary ones are refused then.
             None reads by format.
+        bad_rows: Rows that cannot be read as declared fail the run, or are rejected.
     """
 
     name: str
@@ -35,3 +37,4 @@ class InputRequest:
     allow_empty: bool = False
     sub_folders: SubFolders = "refuse"
     encoding: str | None = None
+    bad_rows: BadRows = "fail"

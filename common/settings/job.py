@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from functools import cache
 from typing import Annotated, Any, Literal
@@ -11,7 +12,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model
 
 from common.core.errors import SuiteError, UsageError
 from common.core.units import parse_bytes
-from common.settings.inputs import InputFormat, InputRequest
+from common.settings.inputs import BadRows, InputFormat, InputRequest
 from common.settings.remote import check_remote
 
 INPUT = Group("Input", sort_key=2)
@@ -89,6 +90,13 @@ Sqls = Annotated[
 """SQL expressions, one per flag; commas belong to them."""
 
 
+def _check_limit(value: str | None) -> str | None:
+    if value is not None and not re.fullmatch(r"\d+(\.\d+)?%|\d+", value):
+        expected = "a number of rows, or a share as 0.5%"
+        raise UsageError("setting", value, expected=expected, got=repr(value))
+    return value
+
+
 def _check_size(value: str) -> str:
     parse_bytes(value)
     return value
@@ -121,6 +129,10 @@ class JobSettings(BaseModel):
         validate_default=True,
     )
 
+    bad_rows: Annotated[BadRows, Parameter(group=INPUT)] = "fail"
+    """Rows that cannot be read as declared: fail, or reject: they go to OUTPUT.bad-rows."""
+    max_rejects: Annotated[str | None, AfterValidator(_check_limit), Parameter(group=INPUT)] = None
+    """The most rows that may be rejected: a number, or a share such as 0.5%; more of them fail the run."""
     output: Annotated[str | None, Parameter(group=OUTPUT)] = None
     """Folder to publish to. Without it the rows are printed."""
     output_format: Annotated[OutputFormat, Parameter(group=OUTPUT)] = "parquet"
@@ -160,6 +172,21 @@ class JobSettings(BaseModel):
     """Say only what is wrong."""
     debug: Annotated[Flag, Parameter(group=RUN)] = False
     """Show tracebacks and all that Spark says."""
+
+    @property
+    def rejecting(self) -> str | None:
+        """The flag by which rows are rejected, as typed; None when none are."""
+        return "--bad-rows reject" if self.bad_rows == "reject" else None
+
+    def problems_of_rejects(self) -> Iterable[SuiteError]:
+        """What rejected rows need, and what needs them."""
+        if self.rejecting and self.output is None and not self.explain:
+            hint = "the rejected rows are written beside it"
+            expected = f"a folder with {self.rejecting}"
+            yield UsageError("flag", "--output", expected=expected, got="none", hint=hint)
+        if self.max_rejects is not None and not self.rejecting:
+            expected = "a flag beside it that rejects rows, such as --bad-rows reject"
+            yield UsageError("flag", "--max-rejects", expected=expected, got="none")
 
     def problems(self) -> Iterable[SuiteError]:
         """What is wrong between settings that are each right; every problem is reported."""
@@ -217,6 +244,7 @@ def input_request(settings: JobSettings, name: str) -> InputRequest:
         schema=_schema_text(getattr(settings, f"{name}_schema"), flag=f"--{name}-schema"),
         options=pairs(getattr(settings, f"{name}_option")),
         allow_empty=getattr(settings, f"{name}_allow_empty"),
+        bad_rows=settings.bad_rows,
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from common.core.errors import SeveralErrors, UsageError
-from common.core.key_errors import KeyDuplicateError, KeyMissingError, RejectsError, ValidityError
+from common.core.key_errors import KeyDuplicateError, KeyMissingError, ValidityError
 
 Row = Mapping[str, Any]
 
@@ -130,29 +130,6 @@ def check_missing(count: int, examples: Iterable[Row], *, on: Sequence[str]) -> 
         got=f"{_counted(count, 'row')} without one; the keys of most: {keys}",
         hint="use --missing null, default:VALUE or quarantine",
     )
-
-
-def check_rejects(rejected: int, facts: int, *, limit: str) -> None:
-    """Refuse more rejects than are allowed.
-
-    Args:
-        rejected: Rows.
-        facts: All rows.
-        limit: A number of rows, or a share such as "0.5%".
-
-    Raises:
-        RejectsError: there are more.
-    """
-    allowed = facts * float(limit[:-1]) / 100 if limit.endswith("%") else float(limit)
-    if rejected > allowed:
-        share = f" ({rejected / facts:.2%})" if facts else ""
-        raise RejectsError(
-            "rejects",
-            "--max-rejects",
-            expected=f"at most {limit} of {_counted(facts, 'row')}",
-            got=f"{rejected:,}{share}",
-            hint="nothing was published; raise the limit, or look at the keys with --missing fail",
-        )
 
 
 def _some(row: Row, kind: str) -> str:

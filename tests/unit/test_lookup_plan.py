@@ -11,7 +11,8 @@ from common.core.key_errors import KeyDuplicateError, KeyMissingError, RejectsEr
 from common.settings.job import with_inputs
 from common.tuning.facts import Facts
 from common.tuning.lookup import LookupQuestion, plan_lookup
-from common.tuning.lookup_faults import check_duplicates, check_missing, check_rejects, check_validity
+from common.tuning.lookup_faults import check_duplicates, check_missing, check_validity
+from common.tuning.rejects import check_rejects
 from jobs.lookup import Lookup, Settings
 
 SMALL = LookupQuestion((("k", "k"),), max_broadcast_bytes=1_000_000)
@@ -101,10 +102,10 @@ def test_missing_keys_are_named() -> None:
 
 @pytest.mark.parametrize("limit", ["10", "1%", "1.0%"])
 def test_rejects_up_to_the_limit(limit: str) -> None:
-    check_rejects(10, 1000, limit=limit)
-    check_rejects(0, 0, limit=limit)
+    check_rejects(10, 1000, limit=limit, hint="look")
+    check_rejects(0, 0, limit=limit, hint="look")
     with pytest.raises(RejectsError, match=r"at most .* of 1,000 rows, got 11 \(1.10%\)"):
-        check_rejects(11, 1000, limit=limit)
+        check_rejects(11, 1000, limit=limit, hint="look")
 
 
 def settings(**flags: Any) -> Any:
@@ -112,15 +113,23 @@ def settings(**flags: Any) -> Any:
     return model(facts=("f",), dimension=("d",), **{"on": ("k",), "take": ("v",), **flags})
 
 
+def said(flags: Any) -> str:
+    return "".join(map(str, flags.problems_of_rejects()))
+
+
 def test_flags_that_belong_together() -> None:
     wrong = settings(as_of="2013-01-01", missing="quarantine", max_rejects="3", take=("=b",))
     text = "\n".join(map(str, wrong.problems()))
-    for part in ("no --valid-from and no --valid-to", "flag `--output`", "flag `--take`"):
+    for part in ("no --valid-from and no --valid-to", "flag `--take`"):
         assert part in text
+    assert "flag `--output`" in said(wrong)
     assert "flag `--duplicates`" in "".join(map(str, settings(duplicates="first:a,").problems()))
     assert "--as-of beside it" in "".join(map(str, settings(gaps="allow").problems()))
-    assert "--missing quarantine beside it" in "".join(map(str, settings(max_rejects="3").problems()))
-    assert list(settings(missing="quarantine", output="o", max_rejects="3").problems()) == []
+    assert "expected a flag beside it that rejects rows" in said(settings(max_rejects="3"))
+    assert said(settings(missing="quarantine", output="o", max_rejects="3")) == ""
+    assert "a folder with --missing quarantine, got none" in said(settings(missing="quarantine"))
+    assert "a folder with --bad-rows reject, got none" in said(settings(bad_rows="reject"))
+    assert said(settings(bad_rows="reject", explain=True)) == ""
 
 
 def test_what_is_asked() -> None:

@@ -87,10 +87,11 @@ class KilledAtCall:
             self._left -= 1
             if self._left == 0 and self._when == "before":
                 die()
-            result = method(*args, **kwargs)
-            if self._left == 0:
-                die()
-            return result
+            try:
+                return method(*args, **kwargs)
+            finally:
+                if self._left == 0:
+                    die()
 
         return counted
 
