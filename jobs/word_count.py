@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -20,8 +21,7 @@ from common.engine.counters import Counters
 from common.engine.small_texts import small_text
 from common.engine.text_counts import count_ranges
 from common.engine.text_encodings import encoding_of, is_splittable, is_utf8
-from common.engine.text_modules import look_here
-from common.engine.text_rows import TEXT
+from common.engine.text_modules import look_here, module_of
 from common.engine.word_rows import Strategy as RowStrategy
 from common.engine.word_rows import TextRows, count_rows
 from common.runs import (
@@ -47,12 +47,14 @@ from common.transforms.word_answer import (
     WordAnswer,
     word_answer,
 )
+from common.transforms.words_han import never_found
 from common.transforms.words_rules import Case, Normalize, OnDecodeError, WordRules, check, stop_words
 from common.transforms.words_sql import why_not_sql
 from common.tuning.words import Strategy, WordQuestion, plan_words
 
 FILE = "file"
 _WHOLE_FILES_BYTES = 2**62
+_LOG = logging.getLogger("saltpan.run")
 
 
 class Settings(JobSettings):
@@ -148,11 +150,13 @@ class WordCount(Job[Settings]):
             why_not_sql=why_not_sql(_rules(settings)),
             split_bytes=settings.split_bytes,
             ngrams=settings.ngrams,
+            is_own=module_of(settings.tokenizer) is not None,
         )
         return plan_words(settings.strategy, question, facts)
 
     def build(self, inputs: Inputs, settings: Settings, decision: Decision) -> DataFrame | Counted:
         """The answer by the chosen strategy."""
+        _say_never_found(settings)
         if decision.evidence["read"] == "ranges":
             known = decision.evidence
             counts = _counts_of_ranges(
@@ -195,14 +199,19 @@ def _rules(settings: Settings) -> WordRules:
         ngrams=settings.ngrams,
     )
     if settings.user_dictionary is not None:
-        text = small_text(settings.user_dictionary, flag="--user-dictionary")
-        rules = replace(rules, user_dictionary=text)
+        rules = replace(rules, user_dictionary=small_text(settings.user_dictionary, flag="--user-dictionary"))
     if settings.stop_words == "none":
         return rules
     if settings.stop_words in ("en", "zh"):
         return replace(rules, stop_words=stop_words(settings.stop_words))
     text = small_text(settings.stop_words, flag="--stop-words", others="none, en, zh or ")
     return replace(rules, stop_words=frozenset(text.split()))
+
+
+def _say_never_found(settings: Settings) -> None:
+    if never := never_found(_rules(settings).user_dictionary or ""):
+        said = "%s: %d of its words are never found, since jieba cuts Chinese characters only: %s"
+        _LOG.warning(said, settings.user_dictionary, len(never), ", ".join(never[:5]))
 
 
 def _asked(settings: Settings) -> WordAnswer:
@@ -232,7 +241,7 @@ def _read(inputs: Inputs) -> ReadInputs:
 
 def _group(settings: Settings, available: Sequence[str]) -> str | None:
     """The partition column to count by, if it is one."""
-    if settings.by is None or settings.by == FILE:
+    if settings.by is None or settings.by.lower() == FILE:
         return None
     found = match(settings.by, available=available)
     if found is None:
@@ -240,16 +249,19 @@ def _group(settings: Settings, available: Sequence[str]) -> str | None:
     return found
 
 
+def _by_file(settings: Settings) -> bool:
+    return settings.document_frequency or (settings.by or "").lower() == FILE
+
+
 def _counts_of_ranges(
     inputs: Inputs, settings: Settings, *, split_bytes: int, buckets: int | None = None
 ) -> DataFrame:
     read = _read(inputs)
     group = _group(settings, read.partition_columns("input"))
-    by_file = settings.by == FILE or settings.document_frequency
     return count_ranges(
         read.ranges("input", split_bytes=split_bytes, group=group),
         _rules(settings),
-        file_column=FILE if by_file else None,
+        file_column=FILE if _by_file(settings) else None,
         buckets=buckets,
         on_decode_error=settings.on_decode_error,
     )
@@ -263,10 +275,10 @@ def _counts_of_rows(inputs: Inputs, settings: Settings, strategy: RowStrategy) -
 def _lines(inputs: Inputs, settings: Settings) -> TextRows:
     """The lines of the files; a document is a file, and so a column to count by."""
     lines = _read(inputs).lines("input", file_column=FILE)
-    group = _group(settings, [name for name in lines.columns if name not in (TEXT, FILE)])
-    by_file = settings.by == FILE or settings.document_frequency
-    keys = (*([FILE] if by_file else []), *([group] if group else []))
-    return TextRows(lines, TEXT, keys, documents=False, place=F.col(FILE))
+    text, _, *partitions = lines.columns
+    group = _group(settings, partitions)
+    keys = (*([FILE] if _by_file(settings) else []), *([group] if group else []))
+    return TextRows(lines, text, keys, documents=False, place=F.col(FILE))
 
 
 def _column(inputs: Inputs, settings: Settings) -> TextRows:

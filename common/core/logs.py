@@ -7,6 +7,7 @@ import logging
 import sys
 import traceback
 from datetime import UTC, datetime
+from pathlib import PurePath
 from typing import Any, Final, Literal, TextIO
 
 from common.core.masking import mask_text, mask_tree
@@ -49,14 +50,14 @@ def configure_logs(
     root.addHandler(_ConsoleHandler(stream, _JsonFormatter(run_id) if format == "json" else _TextFormatter()))
     root.setLevel(logging.WARNING if verbosity < 0 else logging.DEBUG if verbosity else logging.INFO)
     root.propagate = False  # a platform's root handlers would print it again, unmasked
-    # py4j logs a traceback for every call that a signal interrupts, one of them to the root logger; it
-    # raises the same, and that is handled.
+    # py4j logs a traceback for every call that a signal or the end of the JVM interrupts, some of them to the
+    # root logger; it raises the same, and that is handled.
     logging.getLogger("py4j").setLevel(logging.CRITICAL + 1)
     logging.getLogger().addFilter(_not_of_py4j)
 
 
 def _not_of_py4j(record: logging.LogRecord) -> bool:
-    return not str(record.msg).startswith("KeyboardInterrupt while sending command")
+    return PurePath(record.pathname).parent.name != "py4j"
 
 
 def bind_run(run_id: str | None) -> None:

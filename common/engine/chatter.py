@@ -64,6 +64,7 @@ _KNOWN = (
     _known("info", r" DAGScheduler: Broadcasting large task binary", "slower, never wrong"),
     _known("error", r"^JAVA_HOME is not set|^Error: |^Exception in thread ", "the launcher gives up"),
     _known("error", r"^Error occurred during initialization of VM|^# A fatal error", "the JVM gives up"),
+    _known("error", r"^java\.lang\.OutOfMemoryError", "of which the JVM may die before it tells the driver"),
     _known("error", r"^Traceback \(most recent call last\):", "a Python worker's own stderr"),
     _known("error", r"^\S*spark-class: line \d+: |^\S*java: .*not found", "the launcher's shell"),
     _known("warning", r"^(?:OpenJDK|Java HotSpot).* warning: |^WARNING: ", "the JVM's own"),

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from socketserver import BaseServer
 from typing import Any, ClassVar
 
 from py4j.protocol import Py4JError
@@ -106,6 +107,8 @@ def own_engine(
             stack.callback(addition.ended)
         with captured_stderr(_Relay(show_all=show_all)):
             spark = builder.getOrCreate()
+        context = SparkContext._active_spark_context
+        _without_tracebacks(getattr(context, "_accumulatorServer", None))
         stack.push(
             lambda kind, *_: _end(spark, interrupted=kind is not None and issubclass(kind, KeyboardInterrupt))
         )
@@ -116,6 +119,16 @@ def own_engine(
         # Spark rewrites its JVM's options: they carry our own and its own additions.
         asked = [setting for setting in settings.values() if setting.key != JAVA_OPTIONS]
         yield ClassicEngine(spark, "local", differing(spark, asked))
+
+
+def _without_tracebacks(server: BaseServer | None) -> None:
+    """A connection breaks when the JVM dies; whoever waits for the JVM is told, and that is enough."""
+
+    def broken(*_: object) -> None:
+        _LOG.debug("accumulators: the connection broke", exc_info=True)
+
+    if server is not None:
+        server.handle_error = broken  # type: ignore[assignment, method-assign]
 
 
 def _end(spark: SparkSession, *, interrupted: bool) -> None:

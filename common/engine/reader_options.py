@@ -62,6 +62,9 @@ def reader_options(request: InputRequest, *, file_format: str, tab_separated: bo
     """
     given: dict[str, str] = {}
     sifts = request.bad_rows == "reject" and file_format in _DEFAULTS
+    if sifts and file_format == "json" and option(request.options, "multiLine").lower() == "true":
+        expected = "one record a line with --bad-rows reject, since a bad one spoils all of its file"
+        raise ParameterError("reader option", "multiLine", expected=expected, got="true")
     for name, value in request.options.items():
         plain = name.lower()
         if sifts and plain in _SIFTING:
@@ -81,6 +84,8 @@ def reader_options(request: InputRequest, *, file_format: str, tab_separated: bo
         ours["sep"] = "\t"
     if sifts:
         ours |= {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": RECORD}
+    if file_format == "csv" and (quote := option(given, "quote")):
+        ours["escape"] = quote  # quotes are doubled, whichever they are
     taken = {_ALIASES.get(name.lower(), name.lower()) for name in given}
     return {name: value for name, value in ours.items() if name.lower() not in taken} | given
 

@@ -14,7 +14,7 @@ from pyspark.sql import Column, DataFrame, Row, SparkSession, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from common.core.errors import UsageError
+from common.core.errors import ParameterError, UsageError
 from common.engine.catalog import read_table
 from common.engine.counters import Counters
 from common.engine.csv_layout import csv_layout
@@ -112,9 +112,14 @@ def _refuse_unlisted(listing: Listing) -> None:
 
 
 def _texts(spark: SparkSession, listing: Listing) -> Iterator[tuple[DataFrame, dict[str, str]]]:
-    """Files of records alike, with `RECORD`; and what their parser makes: name to type, in order."""
+    """Files of records alike, with `RECORD`; and what their parser makes: name to type, in order.
+
+    Raises:
+        ParameterError: a column has our name.
+    """
     if listing.format == "csv":
         for group in csv_layout(listing, storage=storage_of(spark, listing)).groups:
+            _refuse_name([name for name, _ in group.columns])
             schema = (*group.columns, (RECORD, "STRING"))
             for files in by_base(listing, group.files):
                 yield load(spark, listing, files, schema=schema), dict(group.columns)
@@ -128,7 +133,14 @@ def _texts(spark: SparkSession, listing: Listing) -> Iterator[tuple[DataFrame, d
         if isinstance(found, StructType):
             yield load(spark, listing, files, schema=whole), kinds
         else:
+            _refuse_name([name for name, _ in found])
             yield load(spark, listing, files, schema=(*found, (RECORD, "STRING"))), dict(found)
+
+
+def _refuse_name(names: Sequence[str]) -> None:
+    if RECORD in map(str.lower, names):
+        expected, got = "another name, with --bad-rows reject", "the one that the text of a bad row has"
+        raise ParameterError("column", RECORD, expected=expected, got=got)
 
 
 def _readable_texts(spark: SparkSession, listing: Listing) -> Iterator[DataFrame]:
@@ -204,8 +216,9 @@ def bad_row_summary(spark: SparkSession, files: Sequence[str], *, file_format: s
         Two actions over the files, which hold at most a few rows for each reason.
     """
     paths = [f"file://{escape_glob(file)}" if is_local_path(file) else escape_glob(file) for file in files]
+    multi_line = str(file_format == "csv").lower()  # a line of JSON is a row
     reader = spark.read.format(file_format).schema(BAD_ROWS)
-    rows = reader.options(header="true", escape='"', multiLine="true").load(paths)
+    rows = reader.options(header="true", escape='"', multiLine=multi_line).load(paths)
     counts = rows.groupBy("input", "reason").count().orderBy("input", "reason").collect()
     order = Window.partitionBy("input", "reason").orderBy("file", "record", "columns")
     first = rows.withColumn("at", F.row_number().over(order)).where(F.col("at") <= _SHOWN)

@@ -133,11 +133,10 @@ def _counts(pieces: list[_Piece], work: Work) -> Iterator[pa.RecordBatch]:
         raise undecodable(piece.file, offset, encoding=work.encoding) from None
     except LongChunkError as error:
         piece, offset = _place(error.offset_bytes, pieces)
-        raise ValueMalformedError(
-            "file", piece.file.path, expected="text with something between its words every 2 GiB at least",
-            got=f"nothing that parts words from about byte {offset:,} on",
-            hint="count it with --tokenizer characters, or leave the file out",
-        ) from None  # fmt: skip
+        expected = f"text with something between its {error.what} every 2 GiB at least"
+        got = f"nothing that parts {error.what} from about byte {offset:,} on"
+        hint = "count it with --tokenizer characters, or leave the file out"
+        raise ValueMalformedError("file", piece.file.path, expected=expected, got=got, hint=hint) from None
     yield _keyed(found.counts.columns, pieces[0].file, work)
     replaced = found.undecodable + sum(piece.replaced for piece in pieces)
     if replaced:

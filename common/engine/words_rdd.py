@@ -60,10 +60,10 @@ def rdd_word_counts(
     """
     text = text_frame(df, column, by)
     _refuse_unstable(text)
-    tokens = tokenizer_of(rules)
     grouped = by is not None
 
     def words(row: Row) -> list[Key]:
+        tokens = tokenizer_of(rules)  # made once in each worker: jieba's dictionary does not travel
         group = row[1] if grouped else None
         return [(group, word) for line in lines_of(row[0]) for word in tokens(line)]
 

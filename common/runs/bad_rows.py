@@ -28,7 +28,7 @@ from common.tuning.rejects import check_rejects
 _WHOLE = "a record of the format, with a field for each column"
 _SHOWN = 120
 _LOG = logging.getLogger("saltpan.run")
-_HINT = "look at the rows with --bad-rows fail, which stops at one"
+_HINT = "look at the rows without a limit, in an output of their own"
 
 
 def set_aside(

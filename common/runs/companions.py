@@ -16,13 +16,12 @@ from common.runs.recovery import (
     REJECTS,
     RUN_FILE,
     discard,
-    retire,
     run_of,
     take_back,
     writable,
 )
 from common.runs.staging import StagedOutput
-from common.runs.targets import Target
+from common.runs.targets import Target, resolve
 
 _LOG = logging.getLogger("saltpan.run")
 
@@ -34,7 +33,8 @@ class Companion:
 
     It is published just before its output, and taken back when that fails. The run's id is in a file of both,
     so that whoever reads in the very moment between can see that they are not of one run; what a killed run
-    leaves is taken back or finished by the next one (see `recover`), under the output's lock.
+    leaves is taken back or finished by the next one (see `recover`), under the output's lock. It lies beside
+    the folder that a linked output leads to.
 
     Args:
         output: The output it belongs to, entered before and left after.
@@ -42,12 +42,13 @@ class Companion:
         run_id, mode, storage, inputs: As for the output.
 
     Attributes:
-        path: The folder, as typed.
+        path: The folder, for messages.
         staging_path: The folder for the engine's writer.
         rows: How many are staged; a folder without any is not published.
 
     Raises:
-        OutputExistsError: it exists and mode is "error".
+        UsageError: it overlaps an input.
+        OutputExistsError: it exists, and mode is "error" or no run has written it.
     """
 
     def __init__(
@@ -60,18 +61,26 @@ class Companion:
         storage: Storage,
         inputs: Sequence[str] = (),
     ) -> None:
-        self.path = f"{output.given.rstrip('/')}{suffix}"
         self._output, self._run_id, self._storage = output, run_id, storage
-        self._target = Target.of(self.path)
-        self._target.check(run_id)
-        refuse_overlap(self.path, inputs)
-        if mode == "error" and self.exists:
-            raise OutputExistsError(
-                "output", self.path, expected="a new folder", got="one that is there already",
-                hint="add --mode overwrite to replace it with its output, or move it away",
-            )  # fmt: skip
-        self.staging_path = self._target.staging(run_id)
+        self._place = output.target.companion(suffix)
+        self._former = output.target.companion_old(suffix, run_id)
+        self._suffix = suffix
+        self.path = _shown(output.target, suffix)
+        self.staging_path = output.target.companion_staging(suffix, run_id)
         self.rows = 0
+        refuse_overlap(self._place, inputs)
+        self._refuse_existing(mode)
+
+    def _refuse_existing(self, mode: Literal["error", "overwrite"]) -> None:
+        if not self.exists:
+            return
+        if run_of(self._place, storage=self._storage) is None:
+            got, hint = f"what no run has written (it has no {RUN_FILE})", "move it away"
+        elif mode == "error":
+            got, hint = "one that is there already", "add --mode overwrite to replace it with its output"
+        else:
+            return
+        raise OutputExistsError("output", self.path, expected="a new folder", got=got, hint=hint)
 
     @property
     def is_staged(self) -> bool:
@@ -80,8 +89,8 @@ class Companion:
 
     @property
     def exists(self) -> bool:
-        """True when a folder of that name is there."""
-        return self._storage.exists(self._target.path)
+        """True when something of that name is there."""
+        return self._storage.exists(self._place)
 
     def __enter__(self) -> Self:
         return self
@@ -90,10 +99,10 @@ class Companion:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         discard(self.staging_path, storage=self._storage)
-        if not self._output.published:
-            take_back(self._target, self._run_id, storage=self._storage)
-        elif self._storage.exists(self._target.old(self._run_id)):
-            retire(self._target, self._run_id, storage=self._storage)
+        if self._output.published:
+            discard(self._former, storage=self._storage)
+        else:
+            take_back(self._output.target, self._suffix, self._run_id, storage=self._storage)
 
     def files(self) -> list[str]:
         """The data files that are staged."""
@@ -115,16 +124,22 @@ class Companion:
         Raises:
             OutputUnwritableError: A folder may not be renamed.
         """
-        with writable(self._target):
+        with writable(self._output.target):
             if self.exists:
-                self._storage.rename(self._target.path, target=self._target.old(self._run_id))
+                self._storage.rename(self._place, target=self._former)
             if self.is_staged:
-                self._storage.rename(self.staging_path, target=self._target.path)
+                self._storage.rename(self.staging_path, target=self._place)
+
+
+def _shown(output: Target, suffix: str) -> str:
+    """The companion as the user would type it, where that leads to it."""
+    typed = f"{output.given.rstrip('/')}{suffix}"
+    return typed if resolve(typed) == output.companion(suffix) else output.companion(suffix)
 
 
 def made_by_a_run(output: StagedOutput, suffix: str, *, storage: Storage) -> bool:
     """True when a former run has left such a folder, which a new output makes stale."""
-    return run_of(Target.of(f"{output.given.rstrip('/')}{suffix}").path, storage=storage) is not None
+    return run_of(output.target.companion(suffix), storage=storage) is not None
 
 
 def publish_together(output: StagedOutput, companions: Sequence[Companion], *, run_id: str, job: str) -> None:

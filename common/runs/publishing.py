@@ -67,7 +67,7 @@ def open_writing(
                 run_id=record.run_id,
                 mode=settings.mode,
                 storage=storage,
-                inputs=paths if is_wanted else (),
+                inputs=paths,
             )
             writing.companions[suffix] = stack.enter_context(companion)
     return writing

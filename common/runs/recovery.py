@@ -74,27 +74,27 @@ def _settle_companions(target: Target, names: list[str], *, storage: Storage) ->
     published = run_of(target.path, storage=storage)
     unpublished = [run_id for run_id in target.run_ids("staging", names) if run_id != published]
     for suffix in (REJECTS, BAD_ROWS):
-        companion = Target.of(f"{target.path}{suffix}")
         for run_id in unpublished:
-            take_back(companion, run_id, storage=storage)
-        for run_id in companion.run_ids("staging", names):
-            discard(companion.staging(run_id), storage=storage)
-        for run_id in companion.run_ids("old", names):
+            take_back(target, suffix, run_id, storage=storage)
+        for run_id in target.companion_run_ids("staged", suffix, names):
+            discard(target.companion_staging(suffix, run_id), storage=storage)
+        for run_id in target.companion_run_ids("former", suffix, names):
             if run_id not in unpublished:
-                retire(companion, run_id, storage=storage)
+                discard(target.companion_old(suffix, run_id), storage=storage)
 
 
-def take_back(companion: Target, run_id: str, *, storage: Storage) -> None:
+def take_back(target: Target, suffix: str, run_id: str, *, storage: Storage) -> None:
     """Make a companion what it was before a run that has not published its output.
 
     Raises:
         OSError: The former one cannot be put back.
     """
-    if run_of(companion.path, storage=storage) == run_id:
-        discard(companion.path, storage=storage)
-        _LOG.warning("run %s did not publish its output; taken back: %s", run_id, companion.path)
-    if storage.exists(companion.old(run_id)) and not storage.exists(companion.path):
-        storage.rename(companion.old(run_id), target=companion.path)
+    path, former = target.companion(suffix), target.companion_old(suffix, run_id)
+    if run_of(path, storage=storage) == run_id:
+        discard(path, storage=storage)
+        _LOG.warning("run %s did not publish its output; taken back: %s", run_id, path)
+    if storage.exists(former) and not storage.exists(path):
+        storage.rename(former, target=path)
 
 
 def run_of(folder: str, *, storage: Storage) -> str | None:

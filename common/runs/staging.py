@@ -103,9 +103,9 @@ class StagedOutput:
         self._storage.delete_tree(self.staging_path)
 
     @property
-    def given(self) -> str:
-        """The output as typed."""
-        return self._target.given
+    def target(self) -> Target:
+        """Where it goes."""
+        return self._target
 
     def mark(self, content: bytes) -> None:
         """Write the run's name into what is staged.

@@ -70,6 +70,28 @@ class Target:
         """Where run `run_id` puts the former output while it publishes."""
         return self._beside(f".{self.name}.old-{run_id}")
 
+    def companion(self, suffix: str) -> str:
+        """A folder that belongs to this output, such as `NAME.rejects`."""
+        return self._beside(f"{self.name}{suffix}")
+
+    def companion_staging(self, suffix: str, run_id: str) -> str:
+        """Where run `run_id` writes such a folder; no output has names of this form."""
+        return self._beside(f".{self.name}.staged{suffix}-{run_id}")
+
+    def companion_old(self, suffix: str, run_id: str) -> str:
+        """Where run `run_id` puts the former one until its output is published."""
+        return self._beside(f".{self.name}.former{suffix}-{run_id}")
+
+    def companion_run_ids(
+        self, kind: Literal["staged", "former"], suffix: str, names: Sequence[str]
+    ) -> list[str]:
+        """The run ids of such folders among `names`.
+
+        >>> Target.of("/data/a").companion_run_ids("former", ".rejects", [".a.former.rejects-r1", ".b"])
+        ['r1']
+        """
+        return self._ids(f".{self.name}.{kind}{suffix}-", names)
+
     def run_ids(self, kind: Literal["staging", "old"], names: Sequence[str]) -> list[str]:
         """The run ids of this target's folders of a kind among `names`, in their order.
 
@@ -78,7 +100,9 @@ class Target:
         >>> Target.of("/data/a").run_ids("old", [".a.old-r2", ".a.old-r1", ".a.old-b.old-r3", ".b.old-r4"])
         ['r2', 'r1']
         """
-        prefix = f".{self.name}.{kind}-"
+        return self._ids(f".{self.name}.{kind}-", names)
+
+    def _ids(self, prefix: str, names: Sequence[str]) -> list[str]:
         suffixes = [name.removeprefix(prefix) for name in names if name.startswith(prefix)]
         return [suffix for suffix in suffixes if _RUN_ID.fullmatch(suffix)]
 

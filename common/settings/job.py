@@ -91,7 +91,7 @@ Sqls = Annotated[
 
 
 def _check_limit(value: str | None) -> str | None:
-    if value is not None and not re.fullmatch(r"\d+(\.\d+)?%|\d+", value):
+    if value is not None and not re.fullmatch(r"[0-9]+(\.[0-9]+)?%|[0-9]+", value):
         expected = "a number of rows, or a share as 0.5%"
         raise UsageError("setting", value, expected=expected, got=repr(value))
     return value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from common.transforms.words_chunks import words_of_chunks
 from common.transforms.words_rows import occurrences
 from common.transforms.words_rules import NAMED_TOKENIZERS, OnDecodeError, WordRules
-from common.transforms.words_tally import chunk_counts
+from common.transforms.words_tally import LONGEST_BYTES, LongChunkError, chunk_counts
 from common.transforms.words_tokens import lines_of, normalizer_of, tokenizer_of, words_of
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 EMITTED_ROWS = 100_000
 HELD_BYTES = 32 << 20
 _REPLACEMENT = "\ufffd"
+_DECODED_BYTES = 16 << 20
 
 
 class UndecodableBytesError(ValueError):
@@ -92,7 +94,8 @@ def counts_of_block(
 
     Raises:
         UndecodableBytesError: the block is not UTF-8, with "fail".
-        LongChunkError: more than 2 GiB of it have nothing that parts words.
+        LongChunkError: more than 2 GiB of it have nothing that parts words, or lines where the rules need
+            whole ones.
 
     Memory: the block, a copy of it, some 40 bytes for each of its words, and its distinct words.
     """
@@ -105,6 +108,8 @@ def counts_of_block(
         counts = _characters(text, rules)
     elif rules.cuts_normal_lines:
         counts = _chunks(text, rules)
+    elif len(text) > LONGEST_BYTES:  # a block is hardly longer than its longest line
+        raise LongChunkError(0, "lines")
     elif rules.tokenizer in NAMED_TOKENIZERS:
         counts = _runs(text, rules)
     else:
@@ -156,7 +161,13 @@ def _characters(text: bytes, rules: WordRules) -> list[pa.Array[Any]]:
     import pyarrow as pa
 
     rule = words_of(rules)
-    points = np.bincount(np.frombuffer(text.decode().encode("utf-32-le"), np.uint32))
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    points = np.zeros(1, np.int64)
+    for start in range(0, len(text), _DECODED_BYTES):  # as numbers it is four times as large
+        part = decoder.decode(text[start : start + _DECODED_BYTES]).encode("utf-32-le")
+        found = np.bincount(np.frombuffer(part, np.uint32), minlength=len(points))
+        found[: len(points)] += points
+        points = found
     counts: Counter[str] = Counter()
     for point in np.flatnonzero(points).tolist():
         for word in rule(chr(point)):

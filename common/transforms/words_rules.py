@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from common.core.errors import ParameterError, UnknownNameError, did_you_mean
+from common.transforms.words_han import check_jieba
 
 Normalize = Literal["none", "nfc", "nfkc"]
 Case = Literal["keep", "lower", "fold"]
@@ -93,6 +94,7 @@ def check(rules: WordRules) -> None:
     Raises:
         ParameterError: unknown tokenizer, a pattern that does not compile, a function that cannot be
             imported, a number below 1, a dictionary without a tokenizer that reads it.
+        InstallationError: the tokenizer cjk without jieba.
     """
     for name, value in (("min_length", rules.min_length), ("ngrams", rules.ngrams)):
         if value < 1:
@@ -100,6 +102,8 @@ def check(rules: WordRules) -> None:
     if rules.user_dictionary is not None and rules.tokenizer != "cjk":
         name, expected = "user_dictionary", "tokenizer cjk, which reads it"
         raise ParameterError("parameter", name, expected=expected, got=rules.tokenizer)
+    if rules.tokenizer == "cjk":
+        check_jieba()
     if rules.pattern is not None:
         compiled(rules.pattern)
     elif rules.tokenizer not in NAMED_TOKENIZERS:
@@ -133,7 +137,7 @@ def own_tokenizer(name: str) -> OwnTokenizer:
     if not colon or not module_name or not function_name:
         hint = did_you_mean(name, NAMED_TOKENIZERS)
         raise ParameterError(
-            "tokenizer", name, expected=f"one of {', '.join(TOKENIZERS)}", got=name, hint=hint
+            "tokenizer", name, expected=f"one of {', '.join(TOKENIZERS)}", got=name or "nothing", hint=hint
         )
     expected = "module:function, a function of an importable module"
     try:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _PIECE_BYTES = 1 << 20
 _NUMBER_BYTES = 8
 _PAIR_BYTES = 2 * _NUMBER_BYTES
-_LONGEST_BYTES = 2**31 - 64  # Arrow's strings and the offsets here are of 32 bits
+LONGEST_BYTES = 2**31 - 64  # Arrow's strings and the offsets here are of 32 bits
 # So many pairs are sorted at once: the low bits of what is sorted hold a pair's place.
 _PLACE_BITS = 21
 _MIX = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F)  # odd: the high bits of a product hang on all bits
@@ -37,15 +37,16 @@ class Tally(NamedTuple):
 
 
 class LongChunkError(ValueError):
-    """Raised when a chunk is longer than 2 GiB, which Arrow's strings cannot be.
+    """Raised when a chunk, or a line, is longer than 2 GiB, which Arrow's strings cannot be.
 
     Attributes:
-        offset_bytes: Where in the text it begins.
+        offset_bytes: About where in the text it begins.
+        what: "words" when nothing parts words there, "lines" when nothing ends a line.
     """
 
-    def __init__(self, offset_bytes: int) -> None:
-        super().__init__(offset_bytes)
-        self.offset_bytes = offset_bytes
+    def __init__(self, offset_bytes: int, what: str = "words") -> None:
+        super().__init__(offset_bytes, what)
+        self.offset_bytes, self.what = offset_bytes, what
 
 
 class _Piece(NamedTuple):
@@ -169,7 +170,7 @@ def _pieces(spaced: bytes) -> Iterator[bytes]:
         end = start + _PIECE_BYTES
         if end < len(spaced):
             end = spaced.find(b" ", end) + 1 or len(spaced)
-        if end - start > _LONGEST_BYTES:
+        if end - start > LONGEST_BYTES:
             raise LongChunkError(max(start, spaced.rfind(b" ", start, start + _PIECE_BYTES) + 1))
         yield spaced[start:end]
         start = end

@@ -36,6 +36,7 @@ def lines_of(text: str) -> list[str]:
     return _LINE_ENDS.split(text)
 
 
+@lru_cache(maxsize=8)
 def tokenizer_of(rules: WordRules) -> Tokenizer:
     r"""What gives the words of ONE line: normalise, cut, case, stop words, length, n-grams, in this order.
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 from common.core.key_errors import RejectsError
 
 
@@ -17,9 +19,9 @@ def check_rejects(rejected: int, rows: int, *, limit: str, hint: str) -> None:
     Raises:
         RejectsError: there are more.
     """
-    allowed = rows * float(limit[:-1]) / 100 if limit.endswith("%") else float(limit)
+    allowed = rows * Fraction(limit[:-1]) / 100 if limit.endswith("%") else Fraction(limit)
     if rejected > allowed:
-        share = f" ({rejected / rows:.2%})" if rows else ""
+        share = f" ({100 * rejected / rows:.4g}%)" if rows else ""
         raise RejectsError(
             "rejects",
             "--max-rejects",

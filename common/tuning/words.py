@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from common.core.errors import StrategyError
+from common.core.errors import StrategyError, UsageError
 from common.core.units import format_bytes
 from common.tuning.decision import Decision
 from common.tuning.facts import Facts, InputFacts
@@ -22,6 +22,8 @@ _LEAST_BYTES, _MOST_BYTES = 8 * 1024**2, 256 * 1024**2
 # buckets than that make messages of a few words each.
 _BUCKET_BYTES, _MOST_BUCKETS = 8 * 1024**2, 1024
 _SHOWN_FILES = 3
+# Each range is a Python object of the driver's, and each task some milliseconds of its time.
+_MOST_TASKS = 100_000
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,7 @@ class WordQuestion:
         why_not_sql: What built-in functions cannot honour exactly; None when they can all.
         split_bytes: What a task shall read; None leaves it to the planner.
         ngrams: Words that are counted as one, each of which is in as many.
+        is_own: A function of the user's own cuts, and may give more words than the text holds.
     """
 
     column: str | None = None
@@ -43,6 +46,7 @@ class WordQuestion:
     why_not_sql: str | None = None
     split_bytes: int | None = None
     ngrams: int = 1
+    is_own: bool = False
 
 
 def plan_words(strategy: Strategy, question: WordQuestion, facts: Facts, *, name: str = "input") -> Decision:
@@ -61,12 +65,15 @@ def plan_words(strategy: Strategy, question: WordQuestion, facts: Facts, *, name
 
     Raises:
         StrategyError: the forced strategy, or the encoding, cannot give the right answer.
+        UsageError: the text would be cut into too many parts, or is not cut at all.
     """
     known = facts.inputs[name]
     choice = "arrow" if strategy == "auto" else strategy
     against_ranges = _why_not_ranges(question, facts, known)
     read: Read = "rows" if choice != "arrow" or against_ranges else "ranges"
     _refuse_wrong(choice, read, question, facts, against_ranges)
+    if question.split_bytes is not None:
+        _check_parts(question.split_bytes, read, choice, known, against_ranges)
     split_bytes = question.split_bytes or _split_bytes(known, facts)
     reason = _reason(choice, read, question, known, split_bytes=split_bytes, why=against_ranges)
     forced = strategy != "auto"
@@ -108,6 +115,19 @@ def _refuse_wrong(
         raise StrategyError("strategy", choice, expected=expected, got=got, hint=hint)
 
 
+def _check_parts(
+    split_bytes: int, read: Read, choice: str, known: InputFacts, against_ranges: str | None
+) -> None:
+    if read == "rows":
+        expected, got = "files that the workers read by themselves", against_ranges or f"--strategy {choice}"
+        raise UsageError("flag", "--split-bytes", expected=expected, got=got)
+    size_bytes = known.size_bytes or 0
+    least = -(-size_bytes // _MOST_TASKS)
+    if split_bytes < least:
+        expected = f"{least:,} or more for {format_bytes(size_bytes)}, since each part is a task"
+        raise UsageError("flag", "--split-bytes", expected=expected, got=f"{split_bytes:,}")
+
+
 def _split_bytes(known: InputFacts, facts: Facts) -> int:
     tasks = _TASKS_PER_CORE * max(1, facts.core_count)
     return min(_MOST_BYTES, max(_LEAST_BYTES, -(-(known.size_bytes or 0) // tasks)))
@@ -115,8 +135,10 @@ def _split_bytes(known: InputFacts, facts: Facts) -> int:
 
 def _buckets(known: InputFacts, question: WordQuestion) -> int | None:
     """How many buckets keep what one holds small; None where that is not known, or not possible."""
+    if known.packed_files or question.is_own:
+        return None
     count = max(1, -(-(known.size_bytes or 0) * question.ngrams // _BUCKET_BYTES))
-    return None if known.packed_files or count > _MOST_BUCKETS else count
+    return None if count > _MOST_BUCKETS else count
 
 
 def _reason(

@@ -6,12 +6,18 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import os
+import signal
+import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from tests.e2e.conftest import ROOT, Ended
+from tests.e2e.conftest import BIN, ROOT, Ended, Shell
 
 Run = Callable[..., Ended]
 
@@ -76,6 +82,79 @@ def test_spark_submit_of_a_column_with_a_tokenizer_of_ones_own(
     )  # fmt: skip
     assert (ended.code, rows_of(ended)) == (0, [["two", "3", "2", "1"], ["one", "1", "1", "2"]]), ended.err
     assert "Spark reads the rows for them: the text is in column text" in ended.err
+
+
+def test_a_column_of_a_parquet_table_by_jieba_with_words_of_ones_own(saltpan: Run, tmp_path: Path) -> None:
+    texts = ["李小福是创新办主任", "李小福 李小福 T恤", "云计算 OK", None]
+    pq.write_table(pa.table({"stars": [5, 5, 1, 5], "text": texts}), tmp_path / "reviews.parquet")
+    names = tmp_path / "names.txt"
+    names.write_text("\ufeff云计算 5\r\n李小福 2 nr\r\n创新办 3 i\r\nT恤 3 n\r\n", encoding="utf-8")
+    ended = saltpan(
+        "word-count", "--input", tmp_path / "reviews.parquet", "--column", "text", "--by", "stars",
+        "--tokenizer", "cjk", "--user-dictionary", names, "--min-length", "2", "--document-frequency",
+        "--top", "2", "--verify", "--format", "csv",
+    )  # fmt: skip
+    assert ended.code == 0, ended.err
+    assert ended.out.splitlines() == [
+        "stars,word,count,documents,rank", "1,ok,1,1,1", "1,云计算,1,1,2", "5,李小福,3,2,1", "5,主任,1,1,2"
+    ]  # fmt: skip
+    assert (
+        "names.txt: 1 of its words are never found, since jieba cuts Chinese characters only: T恤"
+        in ended.err
+    )
+    assert "verified: 4 rows equal" in ended.err
+
+
+SLOW = """
+import os, pathlib, time
+
+def cut(line):
+    pathlib.Path({marker!r}).write_text(str(os.getpid()))
+    time.sleep(100)
+    return [line]
+"""
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGKILL, -signal.SIGKILL)])
+def test_whatever_ends_the_run_the_former_output_stays_and_the_workers_go(
+    saltpan: Run, shell: Shell, tmp_path: Path, number: int, code: int
+) -> None:
+    marker, out = tmp_path / "worker", tmp_path / "out"
+    (shell.folder / "slow_words.py").write_text(SLOW.format(marker=str(marker)))
+    (tmp_path / "a.txt").write_text("one two two")
+    out.mkdir()
+    former = {"_SUCCESS": "", "part-00000.csv": "word,count\n"}
+    for name, text in former.items():
+        (out / name).write_text(text)
+    flags = ["word-count", "--input", tmp_path / "a.txt", "--output", out, "--mode", "overwrite"]
+    command = [str(word) for word in (BIN / "saltpan", "run", *flags, "--tokenizer", "slow_words:cut")]
+    process = subprocess.Popen(
+        command, cwd=shell.folder, env=shell.environ, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        _wait_until(lambda: process.poll() is not None or (marker.exists() and bool(marker.read_text())))
+        os.kill(process.pid, number)
+        _, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == code, err
+    assert "Traceback" not in err
+    assert {path.name: path.read_text() for path in out.iterdir()} == former
+    _wait_until(lambda: not Path("/proc", marker.read_text()).exists())
+    if number == signal.SIGKILL:  # nobody was left to tidy up; the next run does
+        ended = saltpan(*flags, "--output-format", "csv")
+        assert ended.code == 0, ended.err
+        assert sorted("".join(path.read_text() for path in out.glob("*.csv")).split()) == [
+            "one,1", "two,2", "word,count"
+        ]  # fmt: skip
+    assert list(tmp_path.glob(".out*")) == []
+
+
+def _wait_until(is_true: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not is_true():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
 
 
 def test_bytes_that_are_no_text_stop_the_run_or_are_counted(saltpan: Run, tmp_path: Path) -> None:

@@ -14,13 +14,15 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from common.core.errors import UsageError, ValueMalformedError
+from common.core.errors import ParameterError, UsageError, ValueMalformedError
 from common.engine.failures import translated
 from common.engine.listing import Listing, list_input
-from common.engine.sifted_rows import read_bad, read_readable
+from common.engine.sifted_rows import bad_row_summary, read_bad, read_readable
 from common.engine.tables import read_input
+from common.engine.writer import write_rows
 from common.settings.inputs import InputRequest
-from tests.frames import rows_of
+from common.transforms.bad_rows import BAD_ROWS
+from tests.frames import frame, rows_of
 
 Sift = Callable[..., tuple[DataFrame, list[dict[str, Any]], int]]
 
@@ -163,3 +165,27 @@ def test_what_cannot_be_sifted_is_refused(spark: SparkSession) -> None:
     request = InputRequest("sales", ("s3a://b/f.csv",), format="csv", bad_rows="reject")
     with pytest.raises(UsageError, match="files that only the server can look at"):
         read_readable(spark, Listing(request, "csv", is_listed=False))
+
+
+@pytest.mark.parametrize("file_format", ["json", "csv"])
+def test_what_was_written_is_counted_by_reason(spark: SparkSession, tmp_path: Path, file_format: Any) -> None:
+    rows = [("i", "BAD_VALUE", "a, b", "/f", number, 'x\n"y"') for number in range(1, 8)]
+    rows += [("i", "MALFORMED", None, "/g", None, "z"), ("j", "MALFORMED", None, None, None, "z")]
+    folder = str(tmp_path / ".a [b]" / "out")
+    assert write_rows(frame(spark, rows, BAD_ROWS), folder, file_format=file_format) == 9
+    files = [str(path) for path in Path(folder).glob("part-*")]
+    assert bad_row_summary(spark, files, file_format=file_format) == [
+        {
+            "input": "i",
+            "reason": "BAD_VALUE",
+            "rows": 7,
+            "examples": [f"/f record {number} (a, b)" for number in range(1, 6)],
+        },
+        {"input": "i", "reason": "MALFORMED", "rows": 1, "examples": ["/g"]},
+        {"input": "j", "reason": "MALFORMED", "rows": 1, "examples": ["a table"]},
+    ]
+
+
+def test_our_own_column_name_is_refused(sift: Sift) -> None:
+    with pytest.raises(ParameterError, match="__saltpan_record"):
+        sift({"f.csv": "a,__SALTPAN_record\n1,2\n"})

@@ -118,6 +118,17 @@ def test_partition_folders_can_be_counted_by(case: Case) -> None:
         case.rows("ranges", by="dya")
 
 
+@pytest.mark.parametrize("name", ["value", "File"])
+def test_partition_folders_may_be_called_as_sparks_columns_or_ours(case: Case, name: str) -> None:
+    write(case.folder, {f"{name}=a/1.txt": b"x y", f"{name}=b/2.txt": b"x"})
+    for way in WAYS:
+        assert case.rows(way, document_frequency=True) == [("x", 2, 2), ("y", 1, 1)], way
+    one, two = (f"{case.folder}/{name}={file}" for file in ("a/1.txt", "b/2.txt"))
+    first, second = (one, two) if name == "File" else ("a", "b")  # `--by file` is the path
+    for way in ("ranges", "sql"):
+        assert case.rows(way, by=name) == [(first, "x", 1), (first, "y", 1), (second, "x", 1)], way
+
+
 def test_bytes_that_are_no_text_are_replaced_and_counted(case: Case) -> None:
     bad = b"ok \xff\xfe\n\xe6\xbc \xc3(\nfine \xed\xa0\x80 \xef\xbf\xbd\n"
     write(case.folder, {"bad.txt": bad, "good.txt": "fine \ufffd".encode()})

@@ -54,13 +54,21 @@ def test_what_bad_rows_decides_is_no_reader_option() -> None:
     assert reader_options(request, file_format="parquet")["Mode"] == "DROPMALFORMED"
     sifting = reader_options(InputRequest("sales", ("x.csv",), bad_rows="reject"), file_format="json")
     assert sifting == {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": "__saltpan_record"}
+    lines = InputRequest("sales", ("x.json",), options={"multiline": "TRUE"}, bad_rows="reject")
+    with pytest.raises(ParameterError, match="one record a line with --bad-rows reject"):
+        reader_options(lines, file_format="json")
+    quoted = InputRequest("sales", ("x.csv",), options={"quote": "'"})
+    assert reader_options(quoted, file_format="csv")["escape"] == "'"
     strict = reader_options(InputRequest("sales", ("x.csv",)), file_format="json")
     assert strict == {"mode": "FAILFAST"}
 
 
 def test_a_share_is_of_all_records() -> None:
     check_rejects(2, 200, limit="1%", hint="look")
+    check_rejects(323, 1000, limit="32.3%", hint="look")
+    with pytest.raises(RejectsError, match=r"at most 0.2% of 199,800 rows, got 400 \(0.2002%\)"):
+        check_rejects(400, 199_800, limit="0.2%", hint="look")
     with pytest.raises(
-        RejectsError, match=r"at most 0.5% of 200 rows, got 2 \(1.00%\).*raise the limit, or look"
+        RejectsError, match=r"at most 0.5% of 200 rows, got 2 \(1%\).*raise the limit, or look"
     ):
         check_rejects(2, 200, limit="0.5%", hint="look")

@@ -46,6 +46,7 @@ STAMP = "26/12/01 23:45:24"
         ("JAVA_HOME is not set", "error"),
         ("/opt/spark/bin/spark-class: line 71: /nope/bin/java: No such file or directory", "error"),
         ("Traceback (most recent call last):", "error"),
+        ("java.lang.OutOfMemoryError: Java heap space", "error"),
     ],
 )
 def test_levels(line: str, level: str) -> None:

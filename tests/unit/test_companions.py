@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from common.core.errors import EngineError, OutputExistsError
+from common.core.errors import EngineError, OutputExistsError, UsageError
 from common.engine.storage import LocalStorage
 from common.runs.companions import BAD_ROWS, REJECTS, Companion, made_by_a_run, publish_together
 from common.runs.recovery import RUN_FILE, restore_if_interrupted, run_of
@@ -158,13 +159,58 @@ def test_nothing_staged_is_not_published_with_the_runs_name_alone(tmp_path: Path
     assert names(tmp_path) == []
 
 
-def test_a_companion_that_is_there_is_replaced_only_when_asked(tmp_path: Path) -> None:
+@pytest.mark.parametrize("mode", ["error", "overwrite"])
+def test_what_no_run_has_written_is_not_replaced(tmp_path: Path, mode: str) -> None:
     output = tmp_path / "out"
     put(f"{output}.rejects", "mine")
-    with pytest.raises(OutputExistsError, match=r"out\.rejects"):
-        run(output, "r1", REJECTS, mode="error")
-    assert state(output) == (None, "mine", None)
-    run(output, "r1", mode="error")  # nobody says that it belongs to a run
+    (tmp_path / "out.bad-rows").write_text("mine")
+    for suffix in SUFFIXES:
+        with pytest.raises(OutputExistsError, match=r"what no run has written.*move it away"):
+            run(output, "r1", suffix, mode=mode)
+    run(output, "r1", mode=mode)  # nobody says that they belong to a run
     assert state(output) == ("r1", "mine", None)
-    run(output, "r2", REJECTS)
-    assert state(output) == ("r2", "r2", None)
+    assert (tmp_path / "out.bad-rows").read_text() == "mine"
+
+
+def test_one_of_a_run_is_replaced_when_asked_and_never_when_it_is_read(tmp_path: Path) -> None:
+    output, storage = tmp_path / "out", LocalStorage()
+    run(output, "r1", BAD_ROWS)
+    shutil.rmtree(output)
+    with pytest.raises(OutputExistsError, match=r"out\.bad-rows.*add --mode overwrite"):
+        run(output, "r2", BAD_ROWS, mode="error")
+    run(output, "r2", BAD_ROWS)
+    assert state(output) == ("r2", None, "r2")
+    with (
+        StagedOutput(str(output), run_id="r3", mode="overwrite", storage=storage) as staged,
+        pytest.raises(UsageError, match="bad-rows"),
+    ):
+        read = [f"{output}.bad-rows"]
+        Companion(staged, BAD_ROWS, run_id="r3", mode="overwrite", storage=storage, inputs=read)
+    assert state(output) == ("r2", None, "r2")
+
+
+@pytest.mark.parametrize("call", range(1, 60))
+def test_beside_what_a_link_leads_to(tmp_path: Path, call: int) -> None:
+    real, link = tmp_path / "real" / "out", tmp_path / "link"
+    real.parent.mkdir()
+    run(real, "r1", REJECTS)
+    link.symlink_to(real)
+    with suppress(Dead):
+        run(link, "r2", REJECTS, storage=DiesAtCall(call, "after"))
+    run(link, "r3", REJECTS)
+    assert state(real) == ("r3", "r3", None)
+    assert names(real.parent) == ["out", "out.rejects"]
+    assert names(tmp_path) == ["link", "real"]
+
+
+def test_an_output_of_such_a_name_is_nobodys_companion(tmp_path: Path) -> None:
+    """What a run on `a` cleans up never belongs to a run on `a.rejects`, dead or alive."""
+    output, storage = tmp_path / "a.rejects", LocalStorage()
+    with StagedOutput(str(output), run_id="r1", mode="error", storage=storage) as staged:
+        put(staged.staging_path, "r1")
+        run(tmp_path / "a", "r2")
+        staged.publish()
+    output.rename(tmp_path / ".a.rejects.old-r3")  # a run on it died between its two renames
+    run(tmp_path / "a", "r4")
+    assert restore_if_interrupted(str(output), storage=storage)
+    assert (output / "part-0").read_text() == "r1"

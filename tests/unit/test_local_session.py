@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import socket
+import socketserver
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Self
@@ -137,3 +139,16 @@ def test_workers_of_this_machine_have_our_daemon_unless_another_is_asked_for(
     monkeypatch.setattr(local_session, "daemon_settings", lambda environ: {key: "ours"})
     with opened(profile(flag=given)):
         assert builder.conf.get(key) == daemon
+
+
+def test_a_connection_that_breaks_is_no_traceback(capfd: pytest.CaptureFixture[str]) -> None:
+    class Breaks(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            raise EOFError
+
+    with socketserver.TCPServer(("127.0.0.1", 0), Breaks) as server:
+        local_session._without_tracebacks(server)
+        with socket.create_connection(server.server_address[:2]):  # type: ignore[arg-type]
+            server.handle_request()
+    assert capfd.readouterr().err == ""
+    local_session._without_tracebacks(None)

@@ -140,6 +140,12 @@ def test_the_stream_is_the_stderr_of_the_moment(capsys: pytest.CaptureFixture[st
 def test_py4j_which_logs_what_it_also_raises_is_silent() -> None:
     configure_logs(stream=io.StringIO(), verbosity=2)
     assert not logging.getLogger("py4j.clientserver").isEnabledFor(logging.CRITICAL)
+    root = logging.getLogger()
+    for path, heard in {"/x/site-packages/py4j/java_gateway.py": False, "/x/mine.py": True}.items():
+        record = logging.LogRecord(
+            "root", logging.ERROR, path, 1, "Exception while sending command.", (), None
+        )
+        assert bool(root.filter(record)) == heard, path
 
 
 def test_control_characters_do_not_reach_the_terminal() -> None:

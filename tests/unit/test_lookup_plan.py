@@ -104,7 +104,7 @@ def test_missing_keys_are_named() -> None:
 def test_rejects_up_to_the_limit(limit: str) -> None:
     check_rejects(10, 1000, limit=limit, hint="look")
     check_rejects(0, 0, limit=limit, hint="look")
-    with pytest.raises(RejectsError, match=r"at most .* of 1,000 rows, got 11 \(1.10%\)"):
+    with pytest.raises(RejectsError, match=r"at most .* of 1,000 rows, got 11 \(1.1%\)"):
         check_rejects(11, 1000, limit=limit, hint="look")
 
 

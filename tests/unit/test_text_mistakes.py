@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 import pytest
@@ -111,6 +112,10 @@ def folder(tmp_path: Path) -> Path:
         "other/bad.gz": b"no",
         "other/bad.snappy": b"no",
         "other/e:f.txt": b"w",
+        "other/wide.txt": "\u4f60\u597d".encode("utf-16"),
+        "other/zipped": gzip.compress(b"x", mtime=1),
+        "other/letter.docx": b"PK\x03\x04x",
+        "other/page": b"%PDF-1.7 all of it ASCII",
     }
     for name, content in contents.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -130,6 +135,10 @@ def folder(tmp_path: Path) -> Path:
         ("other/binary", FormatError, "binary`: expected text in utf-8, got a NUL at byte 4. Hint: .*utf-16"),
         ("other/a.parquet", FormatError, "expected a file of text, got a parquet file. Hint: .*--column"),
         ("other/bad.gz", FileCorruptError, "bad.gz`: expected readable compressed text, got damaged .gz"),
+        ("other/wide.txt", FormatError, "text in utf-8, got the mark of UTF-16. Hint: --encoding utf-16"),
+        ("other/zipped", FormatError, r"got gzip data. Hint: unpack it, or let its name end in \.gz"),
+        ("other/letter.docx", FormatError, "got a zip archive, or what an office program saved. Hint: take"),
+        ("other/page", FormatError, "got a PDF. Hint: take the text out of it"),
         ("other/bad.snappy", FormatError, r"expected text that is plain, \.gz, \.bz2, \.zst, got \.snappy"),
         ("other/e:f.txt", FileUnreadableError, "e:f.txt`: .* got a colon in a file's name"),
     ],
@@ -138,6 +147,12 @@ def test_files(folder: Path, name: str, kind: type[SuiteError], said: str) -> No
     with pytest.raises(kind, match=said) as caught:
         listed("--input", f"{folder}/{name}")
     assert caught.value.exit_code == 3
+
+
+def test_what_begins_as_no_utf8_does_may_be_other_text(folder: Path) -> None:
+    for name, encoding in (("wide.txt", "utf-16"), ("wide.txt", "latin-1"), ("page", "cp1252")):
+        found = listed("--input", f"{folder}/other/{name}", "--encoding", encoding)
+        assert len(found.files) == 1, (name, encoding)
 
 
 def test_sub_folders_are_passed_over_or_read(folder: Path) -> None:

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from common.core.errors import ValueMalformedError
 from common.engine.text_ranges import BLOCK_BYTES, TextFile, TextRange, tasks_of
 from common.engine.text_work import Tasks, Work, counting
-from common.transforms import words_tally
+from common.transforms import words_count, words_tally
 from common.transforms.words_rules import OnDecodeError, WordRules
 from common.transforms.words_tokens import lines_of, tokenizer_of
 
@@ -130,6 +130,33 @@ def test_what_a_task_holds_is_bounded(tmp_path: Path) -> None:
     assert count(tasks, WordRules(), block_bytes=500) == Counter(text.split())
 
 
+def test_the_peak_of_a_worker_does_not_grow_with_the_distinct_words(tmp_path: Path) -> None:
+    numbers = pa.record_batch([pa.array([0], pa.int64())], ["id"])
+
+    def peak_bytes(words: int, *, held_bytes: int, buckets: int | None) -> int:
+        text = " ".join(f"w{number:08}" for number in range(words))
+        tasks = tasks_of(written(tmp_path, {"a": text.encode()}), split_bytes=1 << 30)
+        work = Work(
+            tasks, WordRules(), "utf-8", "fail", ("word", "count"), False, False,
+            block_bytes=1 << 17, held_bytes=held_bytes, buckets=buckets,
+        )  # fmt: skip
+        usual = pa.default_memory_pool()
+        pool = pa.proxy_memory_pool(usual)
+        pa.set_memory_pool(pool)
+        try:
+            rows = sum(batch.num_rows for batch in counting(work)([numbers]))
+        finally:
+            pa.set_memory_pool(usual)
+        assert rows == words if buckets is None else rows >= buckets
+        return pool.max_memory() or 0
+
+    for buckets in (None, 8):
+        few = peak_bytes(40_000, held_bytes=1 << 17, buckets=buckets)
+        many = peak_bytes(400_000, held_bytes=1 << 17, buckets=buckets)
+        assert many < 1.5 * few, buckets
+        assert peak_bytes(400_000, held_bytes=1 << 30, buckets=buckets) > 3 * many  # what the bound saves
+
+
 def test_by_file_and_group(tmp_path: Path) -> None:
     files = written(tmp_path, {"a": b"x y", "b": b"x", "c": b"x x", "d": b""})
     groups = {"a": "1", "b": "2", "c": "1", "d": None}
@@ -160,12 +187,20 @@ def test_bad_bytes_are_found_in_their_file(tmp_path: Path, split_bytes: int) -> 
 
 def test_text_without_an_end_is_named_with_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(words_tally, "_PIECE_BYTES", 2)
-    monkeypatch.setattr(words_tally, "_LONGEST_BYTES", 6)
-    files = written(tmp_path, {"a": b"one two ", "b": b"ab endless"})
-    with pytest.raises(ValueMalformedError) as caught:
-        count(tasks_of(files, split_bytes=1_000), WordRules("whitespace"))
-    assert caught.value.name == str(tmp_path / "b")
-    assert caught.value.got == "nothing that parts words from about byte 3 on"
+    for module in (words_tally, words_count):
+        monkeypatch.setattr(module, "LONGEST_BYTES", 6)
+    files = written(tmp_path, {"a": b"one two ", "b": b"ab\nendless"})
+    tasks = tasks_of(files, split_bytes=1_000)
+    for rules, what in [
+        (WordRules("whitespace"), "words"), (WordRules(ngrams=2), "lines"), (WordRules("regex:e"), "lines"),
+    ]:  # fmt: skip
+        with pytest.raises(ValueMalformedError) as caught:
+            count(tasks, rules, block_bytes=3)
+        assert caught.value.name == str(tmp_path / ("b" if what == "words" else "a"))
+        place = "3" if what == "words" else "0"
+        assert caught.value.got == f"nothing that parts {what} from about byte {place} on"
+        assert f"something between its {what} every 2 GiB at least" in caught.value.expected
+    assert count(tasks, WordRules("characters"), block_bytes=3)["e"] == 3
 
 
 def test_replacements_of_other_encodings_are_counted(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from common.core.errors import StrategyError
+from common.core.errors import StrategyError, UsageError
 from common.tuning.facts import Facts, InputFacts
 from common.tuning.words import Strategy, WordQuestion, plan_words
 
@@ -57,6 +57,7 @@ def test_the_numbers_are_said() -> None:
         (WordQuestion(), {"size_bytes": 8 * 1024 * MIB + 1}, None),
         (WordQuestion(), {"packed_files": ("/in/a.gz",)}, None),
         (WordQuestion(column="text"), {}, None),
+        (WordQuestion(is_own=True), {}, None),  # its words may be more than the text
     ],
 )
 def test_workers_merge_what_one_of_them_can_hold(
@@ -66,7 +67,23 @@ def test_workers_merge_what_one_of_them_can_hold(
 
 
 def test_the_users_part_size_wins() -> None:
-    assert plan_words("auto", WordQuestion(split_bytes=7), facts()).evidence["split_bytes"] == 7
+    known = facts(size_bytes=700_000)
+    assert plan_words("auto", WordQuestion(split_bytes=7), known).evidence["split_bytes"] == 7
+
+
+@pytest.mark.parametrize(
+    ("strategy", "split_bytes", "known", "said"),
+    [
+        ("auto", 6, {"size_bytes": 700_000}, "expected 7 or more for 683.6 KiB, since each part is a task"),
+        ("sql", 1_000, {}, "expected files that the workers read by themselves, got --strategy sql"),
+        ("auto", 1_000, {"is_reachable": False}, "by themselves, got only Spark can open the files"),
+    ],
+)  # fmt: skip
+def test_parts_that_cannot_be(strategy: Strategy, split_bytes: int, known: dict[str, Any], said: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        plan_words(strategy, WordQuestion(split_bytes=split_bytes), facts(**known))
+    assert caught.value.name == "--split-bytes"
+    assert said in str(caught.value)
 
 
 def test_what_cannot_be_split_is_said() -> None:

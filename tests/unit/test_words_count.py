@@ -162,11 +162,20 @@ def test_more_pairs_than_are_sorted_at_once(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_a_chunk_that_is_too_long_is_said_with_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(words_tally, "_PIECE_BYTES", 4)
-    monkeypatch.setattr(words_tally, "_LONGEST_BYTES", 12)
+    monkeypatch.setattr(words_tally, "LONGEST_BYTES", 12)
     assert tallied("ab cdefgh ij", WordRules()) == {"ab": 1, "cdefgh": 1, "ij": 1}
     with pytest.raises(LongChunkError) as caught:
         counts_of_block(b"ab abcdefghijklm no", WordRules())
     assert caught.value.offset_bytes == 3
+
+
+def test_characters_are_decoded_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "a\u00e9\u6f22\U0001f600 a\u0130\n"
+    expected = Counter([*"a\u00e9\u6f22\U0001f600a", "i\u0307"])
+    for step in (1, 2, 3, 5, 1_000):
+        monkeypatch.setattr(words_count, "_DECODED_BYTES", step)
+        found = counts_of_block(text.encode(), WordRules("characters"))
+        assert summed([found.counts]) == expected, step
 
 
 def test_words_of_chunks_say_whose_they_are() -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import pickle
 import sys
 import unicodedata
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.core.errors import ParameterError, UnknownNameError
+from common.core.errors import InstallationError, ParameterError, UnknownNameError
+from common.transforms.words_han import never_found
 from common.transforms.words_rules import WordRules, check, stop_words
 from common.transforms.words_sql import why_not_sql
 from common.transforms.words_tokens import lines_of, tokenizer_of
@@ -116,6 +118,49 @@ def test_chinese_is_cut_by_jieba_and_the_rest_by_the_rule() -> None:
     assert tokenizer_of(WordRules("cjk"))(text) == usual  # the user's words stay with the user's rules
 
 
+def test_a_run_that_no_text_has_is_cut_before_jieba_sees_it() -> None:
+    run = "我" + "来到" * 7_500  # 15,001 characters: the 10,000th is the first half of a word
+    expected = Counter({"我": 1, "来到": 7_499, "来": 1, "到": 1})
+    assert Counter(tokenizer_of(WordRules("cjk"))(run)) == expected
+    assert len(tokenizer_of(WordRules("cjk"))("龘" * 11_000)) == 11_000
+
+
+def test_a_dictionary_is_loaded_once_and_its_words_that_jieba_never_finds_are_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    import jieba
+
+    loaded: list[object] = []
+    usual = jieba.Tokenizer.load_userdict
+    monkeypatch.setattr(
+        jieba.Tokenizer, "load_userdict", lambda self, file: (loaded.append(file), usual(self, file))
+    )
+    for ngrams in (1, 2, 3):  # other rules, the same dictionary
+        rules = WordRules("cjk", user_dictionary="云计算方 9\n", ngrams=ngrams)
+        for _ in range(3):
+            assert "云计算方" in " ".join(tokenizer_of(rules)("也是云计算方面"))
+    assert len(loaded) == 1
+    text = "\ufeff云计算 5\r\n\nT恤 3 n\n云计算\t5\n㐀㐁\niPhone 手机 2 nz\n李小福 nr"
+    never = ["\ufeff云计算", "T恤", "云计算\t5", "㐀㐁", "iPhone 手机"]
+    assert never_found(text) == never
+    cut = tokenizer_of(WordRules("cjk", case="keep", user_dictionary=text))
+    found = cut("云计算 T恤 云计算\t5 㐀㐁 iPhone 手机 李小福")
+    assert "李小福" in found
+    assert not {*never} & {*found}
+
+
+def test_a_dictionary_that_jieba_cannot_read() -> None:
+    with pytest.raises(ParameterError, match=r"`user_dictionary`: expected `word \[frequency\] \[tag\]` in"):
+        tokenizer_of(WordRules("cjk", user_dictionary=f"云计算 {'9' * 5_000}"))
+
+
+def test_chinese_without_jieba_is_said_before_anything_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(InstallationError, match=r"package `jieba`: .* pip install 'saltpan\[cjk\]'"):
+        check(WordRules("cjk"))
+    check(WordRules())
+
+
 @pytest.mark.parametrize(
     ("rules", "said"),
     [
@@ -125,6 +170,7 @@ def test_chinese_is_cut_by_jieba_and_the_rest_by_the_rule() -> None:
         (WordRules("no_such_module:cut"), "got ModuleNotFoundError: No module named 'no_such_module'"),
         (WordRules("string:capword"), "got no function `capword` in string.*`capwords`"),
         (WordRules(":cut"), "expected one of unicode"),
+        (WordRules(""), "expected one of unicode, .*, got nothing"),
         (WordRules(min_length=0), "`min_length`: expected a whole number >= 1, got 0"),
         (WordRules(ngrams=0), "`ngrams`: expected a whole number >= 1, got 0"),
         (WordRules(user_dictionary="x"), "`user_dictionary`: expected tokenizer cjk"),
