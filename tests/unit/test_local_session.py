@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import signal
 import socket
 import socketserver
 from pathlib import Path
@@ -10,6 +11,7 @@ from types import SimpleNamespace
 from typing import Any, Self
 
 import pytest
+from pyspark.core import context
 
 from common.engine import local_session
 from common.engine.handle import Addition
@@ -109,6 +111,22 @@ def test_additions_clean_up_when_the_start_fails(builder: Builder, monkeypatch: 
     ):
         pass
     assert builder.events == ["ended"]
+
+
+def test_pyspark_does_not_take_the_handler_of_ctrl_c(
+    builder: Builder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create = builder.getOrCreate
+
+    def takes() -> Any:
+        context.signal.signal(context.signal.SIGINT, signal.SIG_IGN)
+        return create()
+
+    monkeypatch.setattr(builder, "getOrCreate", takes)
+    former = signal.getsignal(signal.SIGINT)
+    with opened(profile()):
+        assert signal.getsignal(signal.SIGINT) is former
+    assert context.signal is signal
 
 
 def test_what_spark_reports_otherwise_is_told(builder: Builder) -> None:
