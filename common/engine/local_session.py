@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import re
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -13,7 +12,6 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from socketserver import BaseServer
-from types import SimpleNamespace
 from typing import Any, ClassVar
 
 from py4j.protocol import Py4JError
@@ -25,6 +23,7 @@ from common.engine.chatter import Classifier, captured_stderr, classify
 from common.engine.handle import Addition, Engine
 from common.engine.installation import foreign_common, prepare_installation
 from common.engine.package import worker_package
+from common.engine.session_start import starting
 from common.engine.worker_daemon import MODULE_KEY, daemon_settings
 from common.settings.engines import EngineKind
 from common.settings.profiles import Profile, Setting
@@ -107,7 +106,7 @@ def own_engine(
     with ExitStack() as stack:
         for addition in additions:
             stack.callback(addition.ended)
-        with captured_stderr(_Relay(show_all=show_all)), _own_handlers():
+        with captured_stderr(_Relay(show_all=show_all)), starting():
             spark = builder.getOrCreate()
         context = SparkContext._active_spark_context
         _without_tracebacks(getattr(context, "_accumulatorServer", None))
@@ -121,21 +120,6 @@ def own_engine(
         # Spark rewrites its JVM's options: they carry our own and its own additions.
         asked = [setting for setting in settings.values() if setting.key != JAVA_OPTIONS]
         yield ClassicEngine(spark, "local", differing(spark, asked))
-
-
-@contextmanager
-def _own_handlers() -> Iterator[None]:
-    """Within: PySpark leaves the handler of SIGINT as it is.
-
-    Its own one asks the JVM to cancel, also in the middle of another call, which then fails some other way.
-    """
-    without = SimpleNamespace(SIGINT=signal.SIGINT, signal=lambda *_: None)
-    module: Any = sys.modules["pyspark.core.context"]
-    former, module.signal = module.signal, without
-    try:
-        yield
-    finally:
-        module.signal = former
 
 
 def _without_tracebacks(server: BaseServer | None) -> None:

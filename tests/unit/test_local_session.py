@@ -6,11 +6,13 @@ import contextlib
 import signal
 import socket
 import socketserver
+import subprocess
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Self
 
 import pytest
+from pyspark import java_gateway
 from pyspark.core import context
 
 from common.engine import local_session
@@ -127,6 +129,28 @@ def test_pyspark_does_not_take_the_handler_of_ctrl_c(
     with opened(profile()):
         assert signal.getsignal(signal.SIGINT) is former
     assert context.signal is signal
+
+
+def test_a_jvm_whose_start_is_interrupted_goes(builder: Builder, monkeypatch: pytest.MonkeyPatch) -> None:
+    launched: list[subprocess.Popen[bytes]] = []
+
+    def launches(error: type[BaseException]) -> None:
+        launched.append(java_gateway.Popen(["sleep", "60"]))
+        raise error
+
+    monkeypatch.setattr(builder, "getOrCreate", lambda: launches(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt), opened(profile()):
+        pass
+    assert launched[0].wait(timeout=10) == -signal.SIGKILL
+    assert java_gateway.Popen is subprocess.Popen
+
+    # Another failure leaves it: whoever starts a session again in this process will use it.
+    monkeypatch.setattr(builder, "getOrCreate", lambda: launches(ZeroDivisionError))
+    with pytest.raises(ZeroDivisionError), opened(profile()):
+        pass
+    assert launched[1].poll() is None
+    launched[1].kill()
+    launched[1].wait()
 
 
 def test_what_spark_reports_otherwise_is_told(builder: Builder) -> None:
