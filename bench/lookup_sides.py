@@ -8,7 +8,6 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -99,6 +98,7 @@ class Bench:
     ) -> tuple[DataFrame, Decision]:
         from common.engine.broadcast_tables import broadcast_table
         from common.engine.comet import is_active
+        from common.runs.evidence import probed
         from common.runs.inputs import ReadInputs
         from common.settings.engines import capabilities
         from common.tuning.facts import Facts
@@ -109,9 +109,7 @@ class Bench:
         cores = self._spark.sparkContext.defaultParallelism
         known = capabilities("classic", spark_version=self._spark.version)
         facts = Facts({}, capabilities=known, core_count=cores, accelerator=accelerator)
-        probes = job.probe(frames, facts, settings)
-        rows = {name: tuple(row.asDict() for row in frame.collect()) for name, frame in probes.items()}
-        decision = job.plan(replace(facts, probed=rows), settings)
+        decision = job.plan(probed(job, facts, frames, settings), settings)
         inputs = ReadInputs(self._spark, {})
         inputs._frames.update(frames)
         for name, shared in job.share(inputs, settings, decision).items():

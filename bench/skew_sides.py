@@ -149,16 +149,11 @@ class Bench:
         return self._by_job(frames, way.strategy)
 
     def _by_job(self, frames: Mapping[str, DataFrame], strategy: str) -> tuple[DataFrame, str]:
-        from dataclasses import replace
-
+        from common.runs.evidence import probed
         from jobs.skew_join import SkewJoin
 
         job, settings = SkewJoin(), _settings(strategy, self._paths)
-        facts = self._facts(job.sample(settings))
-        while probes := job.probe(frames, facts, settings).keys() - facts.probed.keys():
-            asked = job.probe(frames, facts, settings)
-            rows = {name: tuple(row.asDict() for row in asked[name].collect()) for name in probes}
-            facts = replace(facts, probed={**facts.probed, **rows})
+        facts = probed(job, self._facts(job.sample(settings)), frames, settings)
         decision = job.plan(facts, settings)
         print(decision.line(), file=sys.stderr)
         return job.build(frames, settings, decision), decision.choice

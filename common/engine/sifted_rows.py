@@ -6,7 +6,7 @@ A row is bad when a strict run, which reads all columns, would stop at it: the r
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any, Literal, cast
 
@@ -15,11 +15,11 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from common.core.errors import ParameterError, UsageError
-from common.engine.catalog import read_table
 from common.engine.counters import Counters
 from common.engine.csv_layout import csv_layout
+from common.engine.ddl import render_columns
 from common.engine.listing import Listing
-from common.engine.storage import is_local_path
+from common.engine.storage import engine_path
 from common.engine.tables import (
     by_base,
     declared_pairs,
@@ -27,7 +27,7 @@ from common.engine.tables import (
     is_nested,
     json_schema,
     load,
-    load_columnar,
+    load_values,
     read_input,
     storage_of,
 )
@@ -61,45 +61,58 @@ def can_be_bad(listing: Listing) -> bool:
     return listing.format != "text" and any(not is_nested(kind) for _, kind in declared)
 
 
-def read_readable(spark: SparkSession, listing: Listing) -> DataFrame:
-    """What `read_input` reads, without the rows at which it would stop.
+@dataclass(frozen=True)
+class Sifted:
+    """An input in two parts, which come of one look at its files.
+
+    Attributes:
+        readable: What `read_input` reads, without the rows at which it would stop.
+        marked: All rows, of files alike, as `located` takes them; none where no row can be bad.
+        input_name: Which input it is.
+    """
+
+    readable: DataFrame
+    marked: tuple[DataFrame, ...]
+    input_name: str
+
+    def bad(self) -> tuple[DataFrame, list[Counters]]:
+        """The rows that `readable` leaves out, and counters of all records on the way.
+
+        Returns:
+            `BAD_ROWS`, and counters that hold `records` once the frame was run whole.
+
+        Plan:
+            Lazy; no shuffle. All rows go through Python workers for their numbers, two narrow columns each.
+        """
+        if not self.marked:
+            return self.readable.sparkSession.createDataFrame([], BAD_ROWS), []
+        counters = [Counters(RECORDS) for _ in self.marked]
+        frames = [
+            located(each.attach(rows), input_name=self.input_name)
+            for each, rows in zip(counters, self.marked, strict=True)
+        ]
+        return reduce(DataFrame.unionByName, frames), counters
+
+
+def sift(spark: SparkSession, listing: Listing) -> Sifted:
+    """Read one input in two parts.
 
     Args:
         spark: The session.
         listing: What was found; its request rejects bad rows.
 
     Raises:
-        UsageError: CSV or JSON files that only the server can look at.
+        UsageError: CSV or JSON files that only the server can look at.  Else as `read_input`.
 
     Plan:
         Lazy, as `read_input`; every column is parsed whichever are asked for.
     """
     _refuse_unlisted(listing)
     if not can_be_bad(listing) or (listing.is_listed and not listing.files):
-        return read_input(spark, listing)
-    if listing.format in _TEXTS:
-        return reduce(DataFrame.unionByName, _readable_texts(spark, listing))
-    return reduce(DataFrame.unionByName, (_fitting(frame, listing) for frame in _raw(spark, listing)))
-
-
-def read_bad(spark: SparkSession, listing: Listing) -> tuple[DataFrame, list[Counters]]:
-    """The rows that `read_readable` leaves out, and counters of all records on the way.
-
-    Returns:
-        `BAD_ROWS`, and counters that hold `records` once the frame was run whole.
-
-    Plan:
-        Lazy; no shuffle. All rows go through Python workers for their numbers, two narrow columns of each.
-    """
-    _refuse_unlisted(listing)
-    if not can_be_bad(listing) or (listing.is_listed and not listing.files):
-        return spark.createDataFrame([], BAD_ROWS), []
-    marked = _marked_texts if listing.format in _TEXTS else _marked_values
-    frames, counters = [], []
-    for rows in marked(spark, listing):
-        counters.append(Counters(RECORDS))
-        frames.append(located(counters[-1].attach(rows), input_name=listing.request.name))
-    return reduce(DataFrame.unionByName, frames), counters
+        return Sifted(read_input(spark, listing), (), listing.request.name)
+    parts = (_sifted_texts if listing.format in _TEXTS else _sifted_values)(spark, listing)
+    readable, marked = zip(*parts, strict=True)
+    return Sifted(reduce(DataFrame.unionByName, readable), marked, listing.request.name)
 
 
 def _refuse_unlisted(listing: Listing) -> None:
@@ -143,22 +156,18 @@ def _refuse_name(names: Sequence[str]) -> None:
         raise ParameterError("column", RECORD, expected=expected, got=got)
 
 
-def _readable_texts(spark: SparkSession, listing: Listing) -> Iterator[DataFrame]:
-    folders = [name for name, _ in listing.partition_columns]
-    for frame, kinds in _texts(spark, listing):
-        declared = listing.declared_columns
-        names = list(kinds) if declared is None else [name for name, _ in declared]
-        yield frame.where(is_readable(list(kinds))).select(*map(named, names + folders))
-
-
-def _marked_texts(spark: SparkSession, listing: Listing) -> Iterator[DataFrame]:
+def _sifted_texts(spark: SparkSession, listing: Listing) -> Iterator[tuple[DataFrame, DataFrame]]:
     kind = cast("Literal['csv', 'json']", listing.format)
     options = {name: value for name, value in listing.options.items() if name.lower() not in _OF_FILES}
+    folders = [name for name, _ in listing.partition_columns]
+    declared = listing.declared_columns
     for frame, kinds in _texts(spark, listing):
-        reason, columns = record_faults(kinds, file_format=kind, options=options)
-        is_bad = is_unreadable(list(kinds))
+        names = list(kinds) if declared is None else [name for name, _ in declared]
+        strings = render_columns([(name, "STRING") for name in (*kinds, RECORD)])
+        reason, columns = record_faults(kinds, file_format=kind, strings=strings, options=options)
         bad = {"reason": reason, "columns": columns, "raw": named(RECORD)}
-        yield _marked(frame, listing, bad, is_bad)
+        readable = frame.where(is_readable(list(kinds))).select(*map(named, names + folders))
+        yield readable, _marked(frame, listing, bad, is_unreadable(list(kinds)))
 
 
 def _marked(frame: DataFrame, listing: Listing, bad: Mapping[str, Column], is_bad: Column) -> DataFrame:
@@ -172,36 +181,20 @@ def _marked(frame: DataFrame, listing: Listing, bad: Mapping[str, Column], is_ba
     return frame.select(*columns, *place_of(file))
 
 
-def _raw(spark: SparkSession, listing: Listing) -> list[DataFrame]:
-    if listing.format == "table":
-        return [read_table(spark, listing.request.paths[0])]
-    if not listing.is_listed:
-        paths = list(listing.request.paths)
-        return [spark.read.format(listing.format).options(**listing.options).load(paths)]
-    return load_columnar(spark, listing)
-
-
-def _faults(frame: DataFrame, listing: Listing) -> dict[str, Column]:
-    casts = {real: kind for _, real, kind in declared_pairs(frame, listing) if not is_nested(kind)}
-    return unread_values(casts)
-
-
-def _fitting(frame: DataFrame, listing: Listing) -> DataFrame:
-    pairs = declared_pairs(frame, listing)
-    columns = [
-        (named(real) if is_nested(kind) else named(real).try_cast(kind)).alias(name)
-        for name, real, kind in pairs
-    ]
-    fits = reduce(lambda left, right: left & right, (~fault for fault in _faults(frame, listing).values()))
-    return frame.where(fits).select(*columns, *(named(name) for name, _ in listing.partition_columns))
-
-
-def _marked_values(spark: SparkSession, listing: Listing) -> Iterator[DataFrame]:
-    for frame in _raw(spark, listing):
-        spoilt = spoilt_columns(_faults(frame, listing))
-        raw = F.to_json(F.struct(*(named(real) for _, real, _ in declared_pairs(frame, listing))))
+def _sifted_values(spark: SparkSession, listing: Listing) -> Iterator[tuple[DataFrame, DataFrame]]:
+    for frame in load_values(spark, listing):
+        pairs = declared_pairs(frame, listing)
+        faults = unread_values({real: kind for _, real, kind in pairs if not is_nested(kind)})
+        fits = reduce(lambda left, right: left & right, (~fault for fault in faults.values()))
+        columns = [
+            (named(real) if is_nested(kind) else named(real).try_cast(kind)).alias(name)
+            for name, real, kind in pairs
+        ]
+        spoilt = spoilt_columns(faults)
+        raw = F.to_json(F.struct(*(named(real) for _, real, _ in pairs)))
         bad = {"reason": F.lit("BAD_VALUE"), "columns": spoilt, "raw": raw}
-        yield _marked(frame, listing, bad, spoilt.isNotNull())
+        readable = frame.where(fits).select(*columns, *(named(name) for name, _ in listing.partition_columns))
+        yield readable, _marked(frame, listing, bad, spoilt.isNotNull())
 
 
 def bad_row_summary(spark: SparkSession, files: Sequence[str], *, file_format: str) -> list[dict[str, Any]]:
@@ -213,22 +206,25 @@ def bad_row_summary(spark: SparkSession, files: Sequence[str], *, file_format: s
         file_format: Theirs.
 
     Plan:
-        Two actions over the files, which hold at most a few rows for each reason.
+        An action over the files, which holds at most a few rows for each reason.
     """
-    paths = [f"file://{escape_glob(file)}" if is_local_path(file) else escape_glob(file) for file in files]
+    paths = [engine_path(escape_glob(file)) for file in files]
     multi_line = str(file_format == "csv").lower()  # a line of JSON is a row
     reader = spark.read.format(file_format).schema(BAD_ROWS)
     rows = reader.options(header="true", escape='"', multiLine=multi_line).load(paths)
-    counts = rows.groupBy("input", "reason").count().orderBy("input", "reason").collect()
-    order = Window.partitionBy("input", "reason").orderBy("file", "record", "columns")
-    first = rows.withColumn("at", F.row_number().over(order)).where(F.col("at") <= _SHOWN)
-    shown: dict[tuple[str, str], list[str]] = {}
-    for row in first.orderBy("input", "reason", "at").collect():
-        shown.setdefault((row["input"], row["reason"]), []).append(_example(row))
-    return [
-        {"input": name, "reason": reason, "rows": count, "examples": shown[name, reason]}
-        for name, reason, count in counts
-    ]
+    alike = Window.partitionBy("input", "reason")
+    placed = rows.select(
+        "*",
+        F.count(F.lit(1)).over(alike).alias("rows"),
+        F.row_number().over(alike.orderBy("file", "record", "columns")).alias("at"),
+    )
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    for row in placed.where(F.col("at") <= _SHOWN).orderBy("input", "reason", "at").collect():
+        named_so = {name: row[name] for name in ("input", "reason", "rows")}
+        found.setdefault((row["input"], row["reason"]), {**named_so, "examples": []})["examples"].append(
+            _example(row)
+        )
+    return list(found.values())
 
 
 def _example(row: Row) -> str:
@@ -244,5 +240,5 @@ def first_bad(spark: SparkSession, listing: Listing) -> Row | None:
     Plan:
         An action that reads until it finds one.
     """
-    found = read_bad(spark, replace(listing, request=replace(listing.request, bad_rows="reject")))
-    return found[0].first()
+    rows, _ = sift(spark, replace(listing, request=replace(listing.request, bad_rows="reject"))).bad()
+    return rows.first()

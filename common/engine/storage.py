@@ -201,6 +201,15 @@ def local_path(path: str) -> str:
     return rest[2:] if rest.startswith("//") else rest
 
 
+def engine_path(path: str) -> str:
+    """A path as an engine is given it: a local one as a URL, since its own default may be another system.
+
+    >>> engine_path("/data/x"), engine_path("hdfs://host/x"), engine_path("file:///data/x")
+    ('file:///data/x', 'hdfs://host/x', 'file:///data/x')
+    """
+    return f"file://{path}" if path.startswith("/") else path
+
+
 def storage_for(path: str, spark: SparkSession | None = None) -> Storage | None:
     """The storage that holds a path.
 

@@ -19,11 +19,10 @@ from common.engine.footers import read_footers
 from common.engine.listing import Listing, declared
 from common.engine.partitions import json_type
 from common.engine.reader_options import csv_dialect, mode_of, option
-from common.engine.storage import Storage, storage_for
-from common.transforms.bad_rows import RECORD
+from common.engine.storage import Storage, engine_path, storage_for
+from common.transforms.bad_rows import RECORD, all_read
 
 _NESTED = ("struct", "array", "map")
-_LEAST_LONG = -(2**63)
 _GLOB_CHARACTERS = re.compile(r"([\\{}\[\]*?])")
 
 
@@ -94,17 +93,24 @@ def json_schema(spark: SparkSession, listing: Listing) -> Columns | StructType:
 
 
 def _read_columnar(spark: SparkSession, listing: Listing) -> list[DataFrame]:
-    return [as_declared(frame, listing) for frame in load_columnar(spark, listing)]
+    return [as_declared(frame, listing) for frame in _load_columnar(spark, listing)]
 
 
-def load_columnar(spark: SparkSession, listing: Listing) -> list[DataFrame]:
+def load_values(spark: SparkSession, listing: Listing) -> list[DataFrame]:
+    """A table, or Parquet and ORC files, in the types that are there; `as_declared` casts them."""
+    if listing.format == "table":
+        return [read_table(spark, listing.request.paths[0])]
+    return _load_columnar(spark, listing) if listing.is_listed else [_load_unlisted(spark, listing)]
+
+
+def _load_columnar(spark: SparkSession, listing: Listing) -> list[DataFrame]:
     """Parquet and ORC: each group of files in its own types."""
     merging = option(listing.request.options, "mergeSchema").lower() == "true"
     frames = []
     for alike in [listing.files] if merging else _alike(listing):
         reader = spark.read.format(listing.format).options(**listing.options)
         # One file by its own path: by its folder Spark would add the folder's columns.
-        found = reader.load(_paths(listing, alike) if merging else [_escaped(listing, alike[0].path)]).schema
+        found = reader.load(_paths(listing, alike) if merging else [_escaped(alike[0].path)]).schema
         _check_folder_columns(listing, found)
         schema = _reading_schema(found, listing)
         frames += [load(spark, listing, files, schema=schema) for files in by_base(listing, alike)]
@@ -155,7 +161,7 @@ def load(
         reader = reader.schema(render_columns([*schema, *partitions]))
     if partitions:
         base = files[0].base
-        reader = reader.option("basePath", f"file://{base}" if listing.is_local else base)
+        reader = reader.option("basePath", engine_path(base))
     return reader.load(_paths(listing, files))
 
 
@@ -163,11 +169,11 @@ def _paths(listing: Listing, files: Sequence[DataFile]) -> list[str]:
     """What Spark is given: the folders when all their files are meant, glob characters escaped."""
     whole = len(files) == len(listing.files)
     paths = listing.roots if whole else [file.path for file in files]
-    return [_escaped(listing, path) for path in paths]
+    return [_escaped(path) for path in paths]
 
 
-def _escaped(listing: Listing, path: str) -> str:
-    return ("file://" if listing.is_local else "") + escape_glob(path)
+def _escaped(path: str) -> str:
+    return engine_path(escape_glob(path))
 
 
 def escape_glob(path: str) -> str:
@@ -216,20 +222,17 @@ def _typed(column: Column, kind: str) -> Column:
 
 
 def _consistently_dropped(df: DataFrame, listing: Listing) -> DataFrame:
-    """DROPMALFORMED drops a row for a bad value only when that column is read: so read them all.
-
-    The comparison is always true, which the optimizer cannot see.
-    """
+    """DROPMALFORMED drops a row for a bad value only when that column is read: so read them all."""
     if mode_of(listing.options) != "DROPMALFORMED":
         return df
     parsed = [
-        quoted(name)
+        name
         for name, kind in df.dtypes
         if name not in dict(listing.partition_columns)
         and "map<" not in kind
         and (kind != "string" or listing.format == "json")
     ]
-    return df.where(F.xxhash64(*parsed) >= F.lit(_LEAST_LONG)) if parsed else df
+    return df.where(all_read(parsed)) if parsed else df
 
 
 def _read_unlisted(spark: SparkSession, listing: Listing) -> DataFrame:
@@ -239,18 +242,19 @@ def _read_unlisted(spark: SparkSession, listing: Listing) -> DataFrame:
         got = "paths that tell nothing"
         hint = f"name it with --{request.name}-format"
         raise FormatError("input", request.name, expected="a format", got=got, hint=hint)
-    options = listing.options
+    frame = _load_unlisted(spark, listing)
+    return frame if listing.format == "json" and request.schema is not None else as_declared(frame, listing)
+
+
+def _load_unlisted(spark: SparkSession, listing: Listing) -> DataFrame:
+    request, options = listing.request, listing.options
     if listing.format == "csv" and csv_dialect(options).header:
         options = {"enforceSchema": "false"} | options  # Spark then compares every file's header itself
     base = {name: value for name, value in request.options.items() if name.lower() == "basepath"}
     reader = spark.read.format(listing.format).options(**options, **base)
     if listing.format == "json" and request.schema is not None:
-        return reader.schema(request.schema).load(_unlisted_paths(listing))
-    return as_declared(reader.load(_unlisted_paths(listing)), listing)
-
-
-def _unlisted_paths(listing: Listing) -> list[str]:
-    return [re.sub(r"([{}\\])", r"\\\1", path) for path in listing.request.paths]
+        reader = reader.schema(request.schema)
+    return reader.load([re.sub(r"([{}\\])", r"\\\1", path) for path in request.paths])
 
 
 def storage_of(spark: SparkSession, listing: Listing) -> Storage:

@@ -7,9 +7,8 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from common.engine.data_files import DataFile
 from common.engine.listing import Listing
-from common.engine.tables import load
+from common.engine.tables import by_base, load
 from common.transforms.columns import named, unused
 
 _TEXT = "line of text"  # not Spark's `value`, which a partition folder may be called
@@ -37,11 +36,8 @@ def read_lines(spark: SparkSession, listing: Listing, *, file_column: str) -> Da
         return _with_file(lines, file_column, local=False)
     if not listing.files:
         return spark.createDataFrame([], f"`{text}` STRING, `{file_column}` STRING")
-    groups: dict[str, list[DataFile]] = {}
-    for file in listing.files:
-        groups.setdefault(file.base if listing.partition_columns else "", []).append(file)
     schema = ((text, "STRING"),)
-    frames = [load(spark, listing, files, schema=schema) for files in groups.values()]
+    frames = [load(spark, listing, files, schema=schema) for files in by_base(listing, listing.files)]
     return reduce(
         DataFrame.unionByName, [_with_file(frame, file_column, local=listing.is_local) for frame in frames]
     )

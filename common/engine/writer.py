@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, MapType, NullType, StructType
 
 from common.core.errors import ColumnTypeError
-from common.engine.storage import is_local_path
+from common.engine.storage import engine_path
 from common.transforms.columns import ordered_by
 
 OutputFormat = Literal["parquet", "orc", "csv", "json"]
@@ -77,7 +77,6 @@ def write_rows(
     # and where Spark sees that they have no rows it leaves them out, and the count with them.
     observation = Observation()
     rows = rows.observe(observation, F.count(F.lit(1)).alias("rows"))
-    # Spelled as a URL, a local path is one also where the cluster's default file system is another.
-    place = f"file://{folder}" if is_local_path(folder) and folder.startswith("/") else folder
-    rows.write.format(file_format).options(**_OPTIONS.get(file_format, {})).mode("error").save(place)
+    writer = rows.write.format(file_format).options(**_OPTIONS.get(file_format, {})).mode("error")
+    writer.save(engine_path(folder))
     return int(observation.get["rows"])

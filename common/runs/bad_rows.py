@@ -16,10 +16,11 @@ from common.engine.data_failures import EXPECTED_RECORDS, SET_ASIDE
 from common.engine.failures import translated
 from common.engine.handle import Engine
 from common.engine.listing import Listing
-from common.engine.sifted_rows import RECORDS, bad_row_summary, first_bad, read_bad
+from common.engine.sifted_rows import RECORDS, bad_row_summary, first_bad
 from common.engine.writer import write_rows
 from common.runs.acceleration import without_comet
 from common.runs.companions import Companion
+from common.runs.inputs import ReadInputs
 from common.runs.job import Inputs
 from common.runs.record import RunRecord
 from common.settings.job import JobSettings
@@ -32,17 +33,19 @@ _HINT = "look at the rows without a limit, in an output of their own"
 
 
 def set_aside(
-    listings: Sequence[Listing],
+    names: Sequence[str],
+    frames: ReadInputs,
+    *,
     engine: Engine,
     settings: JobSettings,
     record: RunRecord,
-    *,
     place: Companion,
 ) -> list[dict[str, Any]]:
     """Stage the bad rows of the inputs, and refuse more than are allowed.
 
     Args:
-        listings: The inputs whose bad rows are rejected.
+        names: The inputs whose bad rows are rejected.
+        frames: The inputs.
         engine: The session's.
         settings: The job's.
         record: Takes their number and that of all records, as counters.
@@ -58,7 +61,7 @@ def set_aside(
         One pass over each of these inputs, in which every column is parsed; none over what it finds but to
         count it by reason.
     """
-    found = [read_bad(engine.spark, listing) for listing in listings]
+    found = [frames.bad_rows(name) for name in names]
     rows = reduce(DataFrame.unionByName, [frame for frame, _ in found])
     engine.describe("bad rows")
     with without_comet(engine):
@@ -75,7 +78,7 @@ def set_aside(
     return reasons
 
 
-def check_all_read(listings: Sequence[Listing], frames: Inputs, record: RunRecord) -> None:
+def check_all_read(names: Sequence[str], frames: Inputs, record: RunRecord) -> None:
     """Prove that every record is either readable or set aside: for --verify.
 
     Raises:
@@ -84,12 +87,12 @@ def check_all_read(listings: Sequence[Listing], frames: Inputs, record: RunRecor
     Plan:
         An action for each of these inputs.
     """
-    readable = sum(frames[listing.request.name].count() for listing in listings)
+    readable = sum(frames[name].count() for name in names)
     records, bad = (int(record.counters[name] or 0) for name in ("records", "bad_rows"))
     if readable + bad != records:
         raise DifferenceError(
             "inputs",
-            ", ".join(listing.request.name for listing in listings),
+            ", ".join(names),
             expected=f"{records:,} records",
             got=f"{readable:,} readable and {bad:,} bad ones",
             hint="nothing was published; please report this",

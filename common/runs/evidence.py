@@ -63,7 +63,7 @@ def _workers(engine: Engine) -> int:
     return workers_per_executor(engine.spark, core_count=engine.core_count)
 
 
-def probed(job: Job[Any], facts: Facts, frames: Inputs, settings: JobSettings, engine: Engine) -> Facts:
+def probed(job: Job[Any], facts: Facts, frames: Inputs, settings: JobSettings) -> Facts:
     """The facts with the rows of the small frames that the job asks for.
 
     Raises:
@@ -75,7 +75,6 @@ def probed(job: Job[Any], facts: Facts, frames: Inputs, settings: JobSettings, e
         wanted = {name: frame for name, frame in frames_asked.items() if name not in facts.probed}
         if not wanted:
             return facts
-        engine.describe(f"{job.name}: facts")
         rows = {name: _rows(job, frame) for name, frame in wanted.items()}
         facts = replace(facts, probed={**facts.probed, **rows})
 

@@ -7,8 +7,9 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
+from common.engine.counters import Counters
 from common.engine.listing import Listing
-from common.engine.sifted_rows import read_readable
+from common.engine.sifted_rows import Sifted, sift
 from common.engine.tables import read_input
 from common.engine.text_counts import TextRanges, text_ranges
 from common.engine.text_rows import read_lines
@@ -29,12 +30,13 @@ class ReadInputs(Mapping[str, DataFrame]):
         self._spark = spark
         self._listings = listings
         early = {name: listing for name, listing in listings.items() if listing.request.encoding is None}
-        self._frames = {name: _read(spark, listing) for name, listing in early.items()}
+        self._sifted: dict[str, Sifted] = {}
+        self._frames = {name: self._read(name) for name in early}
         self.shared: dict[str, Any] = {}
 
     def __getitem__(self, name: str) -> DataFrame:
         if name not in self._frames:
-            self._frames[name] = _read(self._spark, self._listings[name])
+            self._frames[name] = self._read(name)
         return self._frames[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -42,6 +44,17 @@ class ReadInputs(Mapping[str, DataFrame]):
 
     def __len__(self) -> int:
         return len(self._listings)
+
+    def _read(self, name: str) -> DataFrame:
+        listing = self._listings[name]
+        if listing.request.bad_rows == "fail":
+            return read_input(self._spark, listing)
+        self._sifted[name] = sift(self._spark, listing)
+        return self._sifted[name].readable
+
+    def bad_rows(self, name: str) -> tuple[DataFrame, list[Counters]]:
+        """The rows that an input's frame leaves out; see `Sifted.bad`."""
+        return self._sifted[name].bad()
 
     def ranges(self, name: str, *, split_bytes: int, group: str | None = None) -> TextRanges:
         """The parts of a local input of plain text, for `count_ranges`.
@@ -60,10 +73,6 @@ class ReadInputs(Mapping[str, DataFrame]):
     def lines(self, name: str, *, file_column: str) -> DataFrame:
         """The lines of an input of plain text, each with the path of its file; partition columns follow."""
         return read_lines(self._spark, self._listings[name], file_column=file_column)
-
-
-def _read(spark: SparkSession, listing: Listing) -> DataFrame:
-    return (read_readable if listing.request.bad_rows == "reject" else read_input)(spark, listing)
 
 
 def not_read(listing: Listing) -> Iterator[str]:

@@ -220,10 +220,15 @@ def _make(
 ) -> None:
     """Set bad rows aside, prove the answer, and publish or print it."""
     job, settings, record, counted = run.job, run.settings, run.record, plan.counted
-    rejecting = [one for one in listings.values() if one.request.bad_rows == "reject" and can_be_bad(one)]
+    rejecting = [
+        name for name, one in listings.items() if one.request.bad_rows == "reject" and can_be_bad(one)
+    ]
     if writing is not None and rejecting:
         with record.phase("bad rows"):
-            writing.bad_rows = set_aside(rejecting, engine, settings, record, place=writing.place(BAD_ROWS))
+            place = writing.companions[BAD_ROWS]
+            writing.bad_rows = set_aside(
+                rejecting, plan.frames, engine=engine, settings=settings, record=record, place=place
+            )
     with guarded(plan.answer, engine, listings.values(), record=record) as answer:
         if settings.verify:
             if rejecting:
@@ -264,7 +269,8 @@ def _prove(answer: DataFrame, run: Run, engine: Engine, frames: Inputs, decision
 
 def _facts(run: Run, engine: Engine, listings: Mapping[str, Listing], frames: Inputs) -> Facts:
     facts = gather_facts(run.job.sample(run.settings), engine, listings, frames)
-    facts = probed(run.job, facts, frames, run.settings, engine)
+    engine.describe(f"{run.job.name}: facts")
+    facts = probed(run.job, facts, frames, run.settings)
     for name, known in facts.inputs.items():
         _LOG.info("%s: %s", name, describe_input(known))
         for sentence in not_read(listings[name]):

@@ -36,10 +36,6 @@ class Writing:
     companions: dict[str, Companion] = field(default_factory=dict)
     bad_rows: list[dict[str, Any]] = field(default_factory=list)
 
-    def place(self, suffix: str) -> Companion:
-        """The folder that was made ready for these rows."""
-        return self.companions[suffix]
-
 
 def open_writing(
     job: Job[Any],
@@ -90,7 +86,7 @@ def publish(answer: DataFrame, writing: Writing, counted: Counted | None) -> int
         descending=display.descending,
     )
     found = settle(job, counted, settings, record) if counted else {}
-    if counted and counted.rejects and REJECTS in writing.companions and job.has_rejects(settings):
+    if counted and counted.rejects and job.has_rejects(settings):
         _stage_rejects(counted.rejects, writing, count=found[counted.rejects.counter])
     publish_together(writing.output, list(writing.companions.values()), run_id=record.run_id, job=job.name)
     record.output = {"path": settings.output, "format": settings.output_format, "mode": settings.mode}
@@ -105,7 +101,7 @@ def publish(answer: DataFrame, writing: Writing, counted: Counted | None) -> int
 def _stage_rejects(rejects: Rejects, writing: Writing, *, count: int) -> None:
     if not count:
         return
-    place = writing.place(REJECTS)
+    place = writing.companions[REJECTS]
     written = write_rows(rejects.rows, place.staging_path, file_format=writing.settings.output_format)
     if written != count:
         raise JobError(
@@ -124,7 +120,7 @@ def restart(writing: Writing | None, counted: Counted | None) -> None:
     if writing is not None:
         writing.output.restart()
         if REJECTS in writing.companions:
-            writing.place(REJECTS).restart()
+            writing.companions[REJECTS].restart()
 
 
 def print_rows(

@@ -79,8 +79,7 @@ def _settle_companions(target: Target, names: list[str], *, storage: Storage) ->
         for run_id in target.companion_run_ids("staged", suffix, names):
             discard(target.companion_staging(suffix, run_id), storage=storage)
         for run_id in target.companion_run_ids("former", suffix, names):
-            if run_id not in unpublished:
-                discard(target.companion_old(suffix, run_id), storage=storage)
+            discard(target.companion_old(suffix, run_id), storage=storage)
 
 
 def take_back(target: Target, suffix: str, run_id: str, *, storage: Storage) -> None:

@@ -31,16 +31,22 @@ def is_readable(columns: Sequence[str]) -> Column:
     Args:
         columns: All that the reader parses; at least one.
     """
-    return named(RECORD).isNull() & _touched(columns)
+    return named(RECORD).isNull() & all_read(columns)
 
 
 def is_unreadable(columns: Sequence[str]) -> Column:
     """True for the others."""
-    return named(RECORD).isNotNull() & _touched(columns)
+    return named(RECORD).isNotNull() & all_read(columns)
 
 
-def _touched(columns: Sequence[str]) -> Column:
-    # Always true, which the optimizer cannot see: a reader checks the columns that are asked for, no others.
+def all_read(columns: Sequence[str]) -> Column:
+    """True for each row, which the optimizer cannot see: it has a reader check these columns too.
+
+    A reader checks the values of the columns that are asked for, and no others.
+
+    Args:
+        columns: At least one.
+    """
     return F.xxhash64(*(named(name).isNull() for name in columns)) >= F.lit(_LEAST_LONG)
 
 
@@ -62,21 +68,25 @@ def spoilt_columns(faults: Mapping[str, Column]) -> Column:
 
 
 def record_faults(
-    columns: Mapping[str, str], *, file_format: Literal["csv", "json"], options: Mapping[str, str]
+    columns: Mapping[str, str],
+    *,
+    file_format: Literal["csv", "json"],
+    strings: str,
+    options: Mapping[str, str],
 ) -> tuple[Column, Column]:
     """The reason and the columns of an unreadable record, by reading its text once more, all as strings.
 
     Args:
         columns: Name to declared type, in the order of the file.
         file_format: Of the text in `RECORD`.
+        strings: The same columns and `RECORD`, all STRING, as DDL.
         options: The reader's.
     """
     parse = {"csv": F.from_csv, "json": F.from_json}[file_format]
-    schema = ", ".join(f"`{name.replace('`', '``')}` STRING" for name in (*columns, RECORD))
-    strings = parse(named(RECORD), schema, {**options, "columnNameOfCorruptRecord": RECORD})
-    malformed = strings.getField(RECORD).isNotNull() | strings.isNull()
+    read = parse(named(RECORD), strings, {**options, "columnNameOfCorruptRecord": RECORD})
+    malformed = read.getField(RECORD).isNotNull() | read.isNull()
     faults = {
-        name: strings.getField(name).isNotNull() & named(name).isNull()
+        name: read.getField(name).isNotNull() & named(name).isNull()
         for name, kind in columns.items()
         if kind.upper() != "STRING"
     }

@@ -57,23 +57,27 @@ def summed_batches(
         held.append(batch)
         size_bytes += batch.nbytes
         if size_bytes > held_bytes:
-            held = _summed(held)
+            held = summed(held).to_batches()
             size_bytes = sum(each.nbytes for each in held)
             if size_bytes > held_bytes // 2:
                 yield from _slices(held, rows)
                 held, size_bytes = [], 0
-    yield from _slices(_summed(held), rows)
+    if held:
+        yield from _slices(summed(held).to_batches(), rows)
 
 
-def _summed(batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
+def summed(batches: list[pa.RecordBatch]) -> pa.Table:
+    """Counts with the same key columns, each combination of keys once.
+
+    Args:
+        batches: At least one; any key columns, then `count`.
+    """
     import pyarrow as pa
 
-    if not batches:
-        return []
     table = pa.Table.from_batches(batches)
     names = table.column_names
     sums = table.group_by(names[:-1], use_threads=False).aggregate([(names[-1], "sum")])
-    return sums.select([*names[:-1], f"{names[-1]}_sum"]).rename_columns(names).to_batches()
+    return sums.select([*names[:-1], f"{names[-1]}_sum"]).rename_columns(names)
 
 
 def _slices(batches: list[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:

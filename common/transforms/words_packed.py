@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
+from common.transforms.words_count import summed
+
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
@@ -67,9 +69,7 @@ def _merged(parts: pa.Table) -> pa.Table:
 
     fields: list[pa.Field[Any]] = [pa.field(WORD, pa.string()), pa.field(COUNT, pa.int64())]
     schema = pa.schema(fields)
-    batches = [pa.ipc.read_record_batch(part.as_buffer(), schema) for part in parts.column(COUNTS)]
-    sums = pa.Table.from_batches(batches).group_by(WORD, use_threads=False).aggregate([(COUNT, "sum")])
-    return sums.select([WORD, f"{COUNT}_sum"]).rename_columns([WORD, COUNT])
+    return summed([pa.ipc.read_record_batch(part.as_buffer(), schema) for part in parts.column(COUNTS)])
 
 
 def _buckets(words: pa.Array[Any], buckets: int) -> Any:

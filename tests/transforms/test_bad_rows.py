@@ -17,7 +17,8 @@ from pyspark.sql import DataFrame, SparkSession
 from common.core.errors import ParameterError, UsageError, ValueMalformedError
 from common.engine.failures import translated
 from common.engine.listing import Listing, list_input
-from common.engine.sifted_rows import bad_row_summary, read_bad, read_readable
+from common.engine.sifted_rows import bad_row_summary
+from common.engine.sifted_rows import sift as sifted
 from common.engine.tables import read_input
 from common.engine.writer import write_rows
 from common.settings.inputs import InputRequest
@@ -36,13 +37,14 @@ def sift(spark: SparkSession, tmp_path: Path) -> Sift:
             (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / name).write_bytes(content.encode() if isinstance(content, str) else content)
         listing = list_input(InputRequest("sales", (str(tmp_path),), bad_rows="reject", **fields))
-        bad, counters = read_bad(spark, listing)
+        read = sifted(spark, listing)
+        bad, counters = read.bad()
         found = sorted((row.asDict() for row in bad.collect()), key=lambda row: (row["file"], row["record"]))
         for row in found:
             assert row.pop("input") == "sales"
             row["file"] = str(Path(row["file"]).relative_to(tmp_path))
         records = sum(one.settle().values["records"] for one in counters)
-        return read_readable(spark, listing), found, records
+        return read.readable, found, records
 
     return of
 
@@ -155,8 +157,9 @@ def test_values_of_parquet_that_do_not_fit(sift: Sift, tmp_path: Path, spark: Sp
 def test_a_table_knows_no_files(spark: SparkSession, sift: Sift) -> None:
     spark.createDataFrame(pa.table({"k": ["1", "x"]})).createOrReplaceTempView("sifted_table")
     listing = list_input(InputRequest("sales", ("table:sifted_table",), schema="k INT", bad_rows="reject"))
-    assert rows_of(read_readable(spark, listing)) == [(1,)]
-    rows, (counters,) = read_bad(spark, listing)
+    read = sifted(spark, listing)
+    assert rows_of(read.readable) == [(1,)]
+    rows, (counters,) = read.bad()
     assert rows_of(rows) == [("sales", "BAD_VALUE", "k", None, None, '{"k":"x"}')]
     assert counters.settle().values == {"records": 2}
 
@@ -164,7 +167,7 @@ def test_a_table_knows_no_files(spark: SparkSession, sift: Sift) -> None:
 def test_what_cannot_be_sifted_is_refused(spark: SparkSession) -> None:
     request = InputRequest("sales", ("s3a://b/f.csv",), format="csv", bad_rows="reject")
     with pytest.raises(UsageError, match="files that only the server can look at"):
-        read_readable(spark, Listing(request, "csv", is_listed=False))
+        sifted(spark, Listing(request, "csv", is_listed=False))
 
 
 @pytest.mark.parametrize("file_format", ["json", "csv"])

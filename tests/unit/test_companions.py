@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from common.engine.storage import LocalStorage
 from common.runs.companions import BAD_ROWS, REJECTS, Companion, made_by_a_run, publish_together
 from common.runs.recovery import RUN_FILE, restore_if_interrupted, run_of
 from common.runs.staging import StagedOutput
+from tests.stopping_storage import StopsAtCall
 
 SUFFIXES = (REJECTS, BAD_ROWS)
 
@@ -23,24 +23,8 @@ class Dead(BaseException):
     """What a process that was killed cannot catch, since it does nothing any more."""
 
 
-class DiesAtCall:
-    """A storage that does nothing from its k-th call on, which it still does when `when` is "after"."""
-
-    def __init__(self, call: int, when: str) -> None:
-        self._left, self._when, self._storage = call, when, LocalStorage()
-
-    def __getattr__(self, name: str) -> Callable[..., Any]:
-        method = getattr(self._storage, name)
-
-        def counted(*args: Any, **kwargs: Any) -> Any:
-            self._left -= 1
-            if self._left == 0 and self._when == "after":
-                method(*args, **kwargs)
-            if self._left <= 0:
-                raise Dead
-            return method(*args, **kwargs)
-
-        return counted
+def die() -> None:
+    raise Dead
 
 
 def put(folder: str, text: str) -> None:
@@ -95,7 +79,7 @@ def test_dead_at_each_storage_call(
         if former is not None:
             run(output, "r1", *former)
         try:
-            run(output, "r2", *new, storage=DiesAtCall(call, when))
+            run(output, "r2", *new, storage=StopsAtCall(call, when, die))
         except Dead:
             seen = state(output)
             if seen not in (before, after) and seen[0] is not None:
@@ -196,7 +180,7 @@ def test_beside_what_a_link_leads_to(tmp_path: Path, call: int) -> None:
     run(real, "r1", REJECTS)
     link.symlink_to(real)
     with suppress(Dead):
-        run(link, "r2", REJECTS, storage=DiesAtCall(call, "after"))
+        run(link, "r2", REJECTS, storage=StopsAtCall(call, "after", die))
     run(link, "r3", REJECTS)
     assert state(real) == ("r3", "r3", None)
     assert names(real.parent) == ["out", "out.rejects"]

@@ -30,6 +30,7 @@ from common.runs.locking import OutputLock
 from common.runs.recovery import end, restore_if_interrupted
 from common.runs.staging import StagedOutput
 from common.runs.targets import Target
+from tests.stopping_storage import StopsAtCall
 
 OLD = {"part-00000": "old 0", "part-00001": "old 1", "_SUCCESS": ""}
 NEW = {"day=1/part-00000": "new 0", "_SUCCESS": ""}
@@ -74,28 +75,6 @@ def die() -> None:
     signal.pause()
 
 
-class KilledAtCall:
-    """A storage whose process is killed before or after its k-th call."""
-
-    def __init__(self, call: int, when: str) -> None:
-        self._left, self._when, self._storage = call, when, LocalStorage()
-
-    def __getattr__(self, name: str) -> Callable[..., Any]:
-        method = getattr(self._storage, name)
-
-        def counted(*args: Any, **kwargs: Any) -> Any:
-            self._left -= 1
-            if self._left == 0 and self._when == "before":
-                die()
-            try:
-                return method(*args, **kwargs)
-            finally:
-                if self._left == 0:
-                    die()
-
-        return counted
-
-
 class KilledInDelete(LocalStorage):
     """A storage whose process is killed when half of a folder is deleted."""
 
@@ -135,7 +114,7 @@ def at_line(number: int, act: Callable[[], None]) -> Callable[[FrameType, str, A
 def run_child(request: dict[str, Any]) -> None:
     storage: Any = None
     if request["kind"] == "call":
-        storage = KilledAtCall(request["number"], request["when"])
+        storage = StopsAtCall(request["number"], request["when"], die)
     elif request["kind"] == "delete":
         storage = KilledInDelete()
     else:

@@ -188,6 +188,8 @@ def test_rules_that_cannot_be_honoured(rules: WordRules, said: str) -> None:
         ("[1]", "a int among them"),
         ("None", "a NoneType"),
         ("iter(['a', None])", "a NoneType among them"),
+        (r"['a', 'é\ud800']", "half a character among them"),
+        ("1 / 0", r"ZeroDivisionError: division by zero \(strange_words\.py:2\)"),
     ],
 )
 def test_a_function_that_gives_no_words(
