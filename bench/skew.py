@@ -13,6 +13,7 @@ import platform
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # makes `bench` an
 
 from bench.bench_data import DATA, ROOT, make_data
 from bench.bench_spark import SPARK_SIDES, compare_answers, from_process
-from bench.skew_sides import CLUSTER_CORES
-from common.tuning.levelness import StageRun, replayed_seconds, spread, waves
+from bench.skew_levels import CLUSTER_CORES, CORES, join_tasks, levels
 
 KEYS = {
     "skewed": "30 % of one key, 15 % of four",
@@ -29,7 +29,6 @@ KEYS = {
     "uniform": "even keys",
 }
 SHAPES = tuple(KEYS)
-CORES = (2, 16, CLUSTER_CORES)
 # The plan without mitigation is there for the replay; strategies of the job against Spark's own join.
 TIMED = ("plain", "shuffle", "isolate", "salt", "auto")
 REPLAYED = ("plain, no AQE", "plain", "salt", "auto")
@@ -56,36 +55,37 @@ def main() -> None:
     arguments = parser.parse_args()
     data = DATA / f"{arguments.rows}"
     make_data(data, rows=arguments.rows, tables=(*arguments.shapes, "dims"))
-    load = os.getloadavg()[0]
-    timed = _timed(arguments, data)
-    replayed = _replayed(arguments, data)
-    report = _report(timed, replayed)
+    load, kept = os.getloadavg()[0], Kept(arguments)
+    timed: Runs = {}
+    replayed: Runs = {}
+    for shape in arguments.shapes:
+        _time(shape, arguments, data, timed)
+        _replay(shape, arguments, data, replayed)
+        report = _report(timed, replayed)
+        # Kept as it goes: what was measured until now is there when a later shape is cut off.
+        kept.report(report, timed, replayed, load)
+        kept.picture(shape, replayed)
+    print(f"{compare_answers(timed)} answers compared: all equal", file=sys.stderr)
     for line in _lines(report):
         print(line)
     print(f"{arguments.rows:,} rows; load {load:.1f} before, {os.getloadavg()[0]:.1f} after")
-    _keep(report, timed, replayed, arguments, load)
 
 
-def _timed(arguments: argparse.Namespace, data: Path) -> Runs:
-    runs: Runs = {}
-    for shape in arguments.shapes:
-        for number in range(arguments.rounds):
-            for side in arguments.sides if number % 2 == 0 else reversed(arguments.sides):
-                # Answers are compared once; the comparison costs a run of each.
-                more = ["--check"] if number == 0 else []
-                for line in _lines_of(side, data, shape, TIMED, *more):
-                    runs.setdefault((shape, side, line["way"]), []).append(line)
-    print(f"{compare_answers(runs)} answers compared: all equal", file=sys.stderr)
-    return runs
+def _time(shape: str, arguments: argparse.Namespace, data: Path, runs: Runs) -> None:
+    for number in range(arguments.rounds):
+        for side in arguments.sides if number % 2 == 0 else reversed(arguments.sides):
+            # Answers are compared once; the comparison costs a run of each.
+            more = ["--check"] if number == 0 else []
+            for line in _lines_of(side, data, shape, TIMED, *more):
+                runs.setdefault((shape, side, line["way"]), []).append(line)
+    compare_answers(runs)
 
 
-def _replayed(arguments: argparse.Namespace, data: Path) -> Runs:
+def _replay(shape: str, arguments: argparse.Namespace, data: Path, runs: Runs) -> None:
     """The tasks of each way, in several rounds: the first one compiles code."""
-    runs: Runs = {}
-    for shape in arguments.shapes:
-        for line in _lines_of("spark", data, shape, REPLAYED, "--many-tasks", repeats=REPLAY_ROUNDS):
-            runs.setdefault((shape, "spark", line["way"]), []).append(line)
-    return runs
+    for side in arguments.sides:
+        for line in _lines_of(side, data, shape, REPLAYED, "--many-tasks", repeats=REPLAY_ROUNDS):
+            runs.setdefault((shape, side, line["way"]), []).append(line)
 
 
 def _lines_of(
@@ -101,20 +101,6 @@ def _lines_of(
         yield line
 
 
-def join_tasks(lines: Sequence[Mapping[str, Any]]) -> dict[str, list[float]]:
-    """The tasks of the join's stage, the one that reads most from shuffles, each at the best of its rounds.
-
-    A task reads the same rows in every round. So what else the machine did at the time (compiling, collecting
-    garbage, other processes) is left out, and what the way of dividing the work makes of a task stays.
-    """
-    stages = [max(line["stages"], key=lambda stage: stage["shuffle_read_bytes"]) for line in lines]
-    alike = [stage for stage in stages if len(stage["seconds"]) == len(stages[-1]["seconds"])]
-    return {
-        name: [min(values) for values in zip(*(stage[name] for stage in alike), strict=True)]
-        for name in ("seconds", "cpu_seconds", "shuffle_bytes")
-    }
-
-
 def _report(timed: Runs, replayed: Runs) -> dict[str, Any]:
     best: dict[str, dict[str, dict[str, float]]] = {}
     for (shape, side, way), lines in timed.items():
@@ -122,37 +108,8 @@ def _report(timed: Runs, replayed: Runs) -> dict[str, Any]:
         best.setdefault(shape, {}).setdefault(side, {})[way] = seconds
     level: dict[str, dict[str, dict[str, Any]]] = {}
     for (shape, side, way), lines in replayed.items():
-        level.setdefault(shape, {}).setdefault(side, {})[way] = _levels(lines)
+        level.setdefault(shape, {}).setdefault(side, {})[way] = levels(lines)
     return {"seconds": best, "level": level, "targets": list(_targets(best, level))}
-
-
-def _levels(lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    rounds = [
-        waves(StageRun(it["submitted"], it["completed"], it["seconds"]) for it in line["stages"])
-        for line in lines
-    ]
-    join = join_tasks(lines)
-    return {
-        "replayed_seconds": {
-            str(cores): min(replayed_seconds(together, cores) for together in rounds) for cores in CORES
-        },
-        "join_stage_seconds": replayed_seconds([join["seconds"]], CLUSTER_CORES),
-        "join_tasks": len(join["seconds"]),
-        "max_to_median": max_to_median(join["seconds"]),
-        "cpu_max_to_median": max_to_median(join["cpu_seconds"]),
-        # Of the tasks that read a shuffle: those of isolated keys read files.
-        "bytes_max_to_median": max_to_median(size for size in join["shuffle_bytes"] if size),
-    }
-
-
-def max_to_median(values: Iterable[float]) -> float:
-    """How many times the median the largest is; 1 for none.
-
-    >>> max_to_median([3.0, 1.0, 2.0])
-    1.5
-    """
-    found = spread(values)
-    return found.max / found.median if found.median else 1.0
 
 
 def _targets(
@@ -165,8 +122,13 @@ def _targets(
         yield _target(
             "skewed: plain Spark / auto on Comet, seconds on 2 cores", ratio, ">= 1.8", ratio >= 1.8
         )
-    for side, ways in level.get("skewed", {}).items():
+    sides = level.get("skewed", {})
+    for side, ways in sides.items():
         yield from _level_targets(f"skewed, {side}", ways["plain, no AQE"], ways["auto"])
+    if "spark" in sides and "comet" in sides:
+        yield _wall_target(
+            "skewed, plain Spark / Comet", sides["spark"]["plain, no AQE"], sides["comet"]["auto"]
+        )
     for side, ways in best.get("uniform", {}).items():
         over = ways["auto"] - 1.05 * ways["plain"]
         yield _target(f"uniform, {side}: auto over 1.05 plain, seconds", over, "<= 0.5", over <= 0.5)
@@ -179,9 +141,7 @@ def _targets(
 def _level_targets(
     what: str, unmitigated: Mapping[str, Any], auto: Mapping[str, Any]
 ) -> Iterable[dict[str, Any]]:
-    walls = [found["replayed_seconds"][str(CLUSTER_CORES)] for found in (unmitigated, auto)]
-    ratio = walls[0] / walls[1]
-    yield _target(f"{what}: no mitigation / auto, {CLUSTER_CORES} cores", ratio, ">= 10", ratio >= 10)
+    yield _wall_target(what, unmitigated, auto)
     ratio = unmitigated["join_stage_seconds"] / auto["join_stage_seconds"]
     name = f"{what}: the same of the join's stage alone, which hot keys hold up"
     yield _target(name, ratio, ">= 10", ratio >= 10)
@@ -189,6 +149,12 @@ def _level_targets(
     yield _target(f"{what}: longest / median task of auto's join stage", ratio, "<= 2", ratio <= 2)
     ratio = auto["cpu_max_to_median"]
     yield _target(f"{what}: the same of CPU time, without waits for a core", ratio, "<= 2", ratio <= 2)
+
+
+def _wall_target(what: str, unmitigated: Mapping[str, Any], auto: Mapping[str, Any]) -> dict[str, Any]:
+    before, after = (found["replayed_seconds"][str(CLUSTER_CORES)] for found in (unmitigated, auto))
+    ratio = before / after
+    return _target(f"{what}: no mitigation / auto, {CLUSTER_CORES} cores", ratio, ">= 10", ratio >= 10)
 
 
 def _target(what: str, value: float, must: str, met: bool) -> dict[str, Any]:
@@ -216,35 +182,48 @@ def _lines(report: Mapping[str, Any]) -> Iterable[str]:
         yield f"{target['outcome']:<7}{target['value']:>8.2f}  {target['must']:<8}{target['what']}"
 
 
-def _keep(
-    report: Mapping[str, Any], timed: Runs, replayed: Runs, arguments: argparse.Namespace, load: float
-) -> None:
-    from bench.skew_picture import draw
+class Kept:
+    """The files of one run: a JSON file with all that was measured, and a picture for each shape."""
 
-    now = datetime.now(UTC)
-    arguments.results.mkdir(parents=True, exist_ok=True)
-    name = f"skew-{now:%Y%m%dT%H%M%SZ}"
-    kept = {
-        "when": now.isoformat(timespec="seconds"),
-        "rows": arguments.rows,
-        "load": [round(load, 2), round(os.getloadavg()[0], 2)],
-        "cores": os.cpu_count(),
-        "machine": platform.machine(),
-        **report,
-        "timed": {" / ".join(key): lines for key, lines in timed.items()},
-        "replayed": {" / ".join(key): lines for key, lines in replayed.items()},
-    }
-    (arguments.results / f"{name}.json").write_text(json.dumps(kept, indent=1) + "\n")
-    for shape in arguments.shapes:
-        ways = [lines for (of, _, _), lines in replayed.items() if of == shape]
-        path = arguments.results / f"{name}-{shape}.svg"
-        title = f"Task times of the join: {KEYS[shape]}, {arguments.rows:,} rows"
-        draw({_named(lines[-1]): join_tasks(lines)["seconds"] for lines in ways}, path, title=title)
+    def __init__(self, arguments: argparse.Namespace) -> None:
+        self._arguments = arguments
+        self._when = datetime.now(UTC)
+        arguments.results.mkdir(parents=True, exist_ok=True)
+
+    def report(self, report: Mapping[str, Any], timed: Runs, replayed: Runs, load: float) -> None:
+        """Write the JSON file, in the place of an earlier one of this run."""
+        found = {
+            "when": self._when.isoformat(timespec="seconds"),
+            "rows": self._arguments.rows,
+            "load": [round(load, 2), round(os.getloadavg()[0], 2)],
+            "cores": os.cpu_count(),
+            "machine": platform.machine(),
+            **report,
+            "timed": {" / ".join(key): lines for key, lines in timed.items()},
+            "replayed": {" / ".join(key): lines for key, lines in replayed.items()},
+        }
+        self._path(".json").write_text(json.dumps(found, indent=1) + "\n")
+
+    def picture(self, shape: str, replayed: Runs) -> None:
+        """Draw the task times of one shape; Comet's are named so."""
+        from bench.skew_picture import draw
+
+        strips = {
+            _named(side, lines[-1]): join_tasks(lines)["seconds"]
+            for (of, side, _), lines in replayed.items()
+            if of == shape
+        }
+        path = self._path(f"-{shape}.svg")
+        draw(strips, path, title=f"Task times of the join: {KEYS[shape]}, {self._arguments.rows:,} rows")
         print(f"picture: {path}")
 
+    def _path(self, end: str) -> Path:
+        return Path(self._arguments.results) / f"skew-{self._when:%Y%m%dT%H%M%SZ}{end}"
 
-def _named(line: Mapping[str, Any]) -> str:
-    return f"auto ({line['choice']})" if line["way"] == "auto" else line["way"]
+
+def _named(side: str, line: Mapping[str, Any]) -> str:
+    way = f"auto ({line['choice']})" if line["way"] == "auto" else str(line["way"])
+    return way if side == "spark" else f"{way}, Comet"
 
 
 if __name__ == "__main__":

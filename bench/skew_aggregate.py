@@ -1,7 +1,8 @@
 """Aggregations over a hot group of 30 % of the rows, in one stage and in two: total work, and on 100 cores.
 
 Both run in one process, in turn; the best time of each counts, and the answers are compared. The tasks are
-cut as a cluster would cut them, and their times are replayed on 2, 16 and 100 cores, longest first.
+cut as a cluster would cut them, and their times, each at the best of its rounds, are replayed on 2, 16 and
+100 cores, longest first.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # makes `bench` an
 
 from bench.bench_data import DATA, ROOT, make_data
 from bench.bench_spark import jvm_cpu_seconds, spark_session
+from bench.skew_levels import (
+    CLUSTER_CORES,
+    MANY_TASKS,
+    best_stages,
+    max_to_median,
+    plain_stages,
+    replayed,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -39,15 +48,6 @@ CASES = {
     "count distinct, sketch": ("count(distinct id) as ids", "approx_count_distinct(payload) as texts"),
 }
 STRATEGIES = ("plain", "two-stage")
-CORES = (2, 16, 100)
-CLUSTER = {
-    "spark.sql.shuffle.partitions": "200",
-    "spark.sql.adaptive.coalescePartitions.enabled": "false",
-    "spark.sql.files.maxPartitionBytes": "2m",
-    "spark.sql.files.openCostInBytes": "64k",
-    # Else each task opens a file per partition, and the time of small tasks is that of the file system.
-    "spark.shuffle.sort.bypassMergeThreshold": "1",
-}
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Measurement:
         choice: What auto chooses for 100 cores.
         seconds: Until all rows were consumed, here.
         cpu_seconds: Of the JVM.
-        replayed_seconds: The tasks on so many cores, see `waves`.
+        replayed_seconds: The tasks on so many cores, see `replayed`.
         longest_seconds: The longest task.
         uneven_ratio: The longest task of a shuffle's stage over the median one, in the worst stage.
     """
@@ -81,7 +81,9 @@ def main() -> None:
     data = DATA / f"{asked.rows}"
     make_data(data, rows=asked.rows, tables=("skewed",))
     load, best = os.getloadavg()[0], []
-    with spark_session("spark", name="bench skew-aggregate", heap_gib=asked.heap, settings=CLUSTER) as spark:
+    with spark_session(
+        "spark", name="bench skew-aggregate", heap_gib=asked.heap, settings=MANY_TASKS
+    ) as spark:
         _warm_up(spark, data / "skewed.parquet")
         for case in asked.only or CASES:
             pair = list(_best(spark, data / "skewed.parquet", case, asked.repeats))
@@ -114,33 +116,34 @@ def _best(spark: SparkSession, file: Path, case: str, repeats: int) -> Iterator[
     answers = []
     for strategy in STRATEGIES:
         runs = [_measured(spark, file, case, strategy) for _ in range(repeats)]
-        yield min(runs, key=lambda run: run.seconds)
+        yield _measurement(case, strategy, runs)
         answers.append(_answer(_frame(spark, file, case, strategy)[0]))
     if answers[0] != answers[1]:
         raise SystemExit(f"{case}: the answers differ: {answers}")
 
 
-def _measured(spark: SparkSession, file: Path, case: str, strategy: str) -> Measurement:
+def _measured(spark: SparkSession, file: Path, case: str, strategy: str) -> dict[str, Any]:
     from common.engine.stage_metrics import stage_mark, stages_since
-    from common.tuning.levelness import StageRun, replayed_seconds, waves
 
     mark, started, cpu = stage_mark(spark), time.perf_counter(), jvm_cpu_seconds(spark)
     frame, choice = _frame(spark, file, case, strategy)
     frame.write.format("noop").mode("overwrite").save()
     seconds, cpu = time.perf_counter() - started, jvm_cpu_seconds(spark) - cpu
-    stages = stages_since(spark, mark) or ()
-    tasks = [stage.task_seconds for stage in stages]
-    replayed = waves(StageRun(it.submitted, it.completed, it.task_seconds) for it in stages)
-    shuffled = [stage.task_seconds for stage in stages if sum(stage.shuffle_read_rows)]
+    stages = plain_stages(stages_since(spark, mark) or ())
+    return {"choice": choice, "seconds": seconds, "cpu_seconds": cpu, "stages": stages}
+
+
+def _measurement(case: str, strategy: str, runs: Sequence[Mapping[str, Any]]) -> Measurement:
+    best, stages = min(runs, key=lambda run: float(run["seconds"])), best_stages(runs)
     return Measurement(
         case,
         strategy,
-        choice,
-        seconds,
-        cpu,
-        {str(cores): replayed_seconds(replayed, cores) for cores in CORES},
-        max(map(max, tasks), default=0.0),
-        max((max(it) / max(sorted(it)[len(it) // 2], 0.001) for it in shuffled), default=1.0),
+        best["choice"],
+        best["seconds"],
+        best["cpu_seconds"],
+        replayed(stages),
+        max((max(stage["seconds"]) for stage in stages), default=0.0),
+        max((max_to_median(it["seconds"]) for it in stages if it["shuffle_read_bytes"]), default=1.0),
     )
 
 
@@ -163,7 +166,7 @@ def _decision(file: Path, settings: Any) -> Decision:
 
     listing = list_input(InputRequest("input", (str(file),)))
     known = replace(static_facts(listing), sample=sample_keys(listing, settings.group_by))
-    return SkewAggregate().plan(Facts({"input": known}, core_count=max(CORES)), settings)
+    return SkewAggregate().plan(Facts({"input": known}, core_count=CLUSTER_CORES), settings)
 
 
 def _answer(frame: DataFrame) -> dict[str, str]:
@@ -180,13 +183,13 @@ def _answer(frame: DataFrame) -> dict[str, str]:
 
 
 def _say(pair: Sequence[Measurement]) -> None:
-    plain = pair[0].replayed_seconds[str(max(CORES))]
+    plain = pair[0].replayed_seconds[str(CLUSTER_CORES)]
     for run in pair:
-        replayed = "  ".join(f"{cores}: {seconds:7.2f} s" for cores, seconds in run.replayed_seconds.items())
+        walls = "  ".join(f"{cores}: {seconds:7.2f} s" for cores, seconds in run.replayed_seconds.items())
         auto = "  <- auto" if run.choice == run.strategy else ""
-        times = plain / run.replayed_seconds[str(max(CORES))]
+        times = plain / run.replayed_seconds[str(CLUSTER_CORES)]
         print(
-            f"{run.case:28} {run.strategy:10} {run.seconds:7.1f} s {run.cpu_seconds:7.1f} s CPU  {replayed}"
+            f"{run.case:28} {run.strategy:10} {run.seconds:7.1f} s {run.cpu_seconds:7.1f} s CPU  {walls}"
             f"  longest {run.longest_seconds:6.2f} s  max/median {run.uneven_ratio:6.1f}  x{times:.1f}{auto}",
             flush=True,
         )

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # makes `bench` and `common` importable
 
 from bench.bench_spark import jvm_cpu_seconds, spark_session
+from bench.skew_levels import CLUSTER_CORES, MANY_TASKS, plain_stages
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -21,14 +22,6 @@ if TYPE_CHECKING:
 ON = "key"
 # Below what a row of dims takes in memory, so that no side can be broadcast as a whole.
 LIMIT_BYTES_PER_ROW = 16
-# A cluster is laid out for many tasks; here the same layout shows what each of them would do there.
-MANY_TASKS = {
-    "spark.sql.shuffle.partitions": "200",
-    "spark.sql.adaptive.coalescePartitions.enabled": "false",
-    "spark.sql.files.maxPartitionBytes": "2m",
-    "spark.sql.files.openCostInBytes": "64k",
-}
-CLUSTER_CORES = 100
 
 
 @dataclass(frozen=True)
@@ -105,18 +98,7 @@ class Bench:
             "planning_seconds": planned,
             "cpu_seconds": jvm_cpu_seconds(self._spark) - cpu,
             "choice": decision,
-            "stages": [
-                {
-                    "seconds": stage.task_seconds,
-                    "cpu_seconds": stage.task_cpu_seconds,
-                    "gc_seconds": stage.task_gc_seconds,
-                    "shuffle_bytes": stage.shuffle_read_bytes,
-                    "shuffle_read_bytes": sum(stage.shuffle_read_bytes),
-                    "submitted": stage.submitted,
-                    "completed": stage.completed,
-                }
-                for stage in stages
-            ],
+            "stages": plain_stages(stages),
         }
 
     def answer(self, way: Way) -> dict[str, str]:

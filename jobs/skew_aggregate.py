@@ -77,8 +77,15 @@ class SkewAggregate(Job[Settings]):
         """The answer by the chosen strategy."""
         if decision.choice == "plain":
             return self.plain(inputs, settings)
-        rates = {name: decision.evidence[name] for name in ("salts", "hot_rows", "one_in")}
-        return two_stage_aggregate(inputs["input"], _spec(settings), **rates)
+        evidence = decision.evidence
+        return two_stage_aggregate(
+            inputs["input"],
+            _spec(settings),
+            salts=evidence["salts"],
+            hot_rows=evidence["hot_rows"],
+            one_in=evidence["one_in"],
+            hot_groups=evidence.get("hot_groups"),
+        )
 
     def plain(self, inputs: Inputs, settings: Settings) -> DataFrame:
         """The answer by one aggregation, as Spark plans it."""

@@ -70,15 +70,15 @@ def asked_key_counts(sides: Sides, keys: Sequence[Sequence[str]], *, limit: int 
     """
     each = keys[:limit]
 
-    def of_side(side: Side) -> DataFrame:
+    def placed(side: Side) -> DataFrame:
         places = F.array_position(
             F.array(*typed_keys(each, kinds=side.kinds)), key_struct(side.keys, kinds=side.kinds)
         )
-        placed = side.rows.where(is_among(side.keys, keys, kinds=side.kinds)).select(places.alias("place"))
-        return placed.groupBy("place").agg(F.count(F.lit(1)).alias(COLUMNS.left_rows))
+        asked = side.rows.where(is_among(side.keys, keys, kinds=side.kinds))
+        return asked.select(places.alias("place"))
 
     texts = F.array(*(F.array(*map(F.lit, key)) for key in each))
-    counted = _both_sides(of_side(sides.left), of_side(sides.right), ("place",))
+    counted = _both_sides(placed(sides.left), placed(sides.right))
     return counted.select(
         F.get(texts, F.col("place").cast("int") - 1).alias(COLUMNS.key),
         F.lit(None).cast("bigint").alias(COLUMNS.key_hash),
@@ -123,39 +123,30 @@ def _frequent(side: Side, *, share: float, limit: int) -> DataFrame:
 
 
 def _counted(sides: Sides, wanted: Callable[[Side], DataFrame]) -> DataFrame:
-    """The rows of each key among the wanted ones, by side, then side by side."""
-    left, right = (_of_side(side, wanted(side)) for side in (sides.left, sides.right))
-    return _both_sides(left, right, (COLUMNS.key, COLUMNS.key_hash))
+    """The rows of each key among the wanted ones, side by side."""
+    names = [f"k{at}" for at in range(len(sides.left.keys))]
 
+    def keyed(side: Side) -> DataFrame:
+        # All keys with a NULL are one: neither they nor their number need to be known.
+        null = any_null(side.keys)
+        pairs = zip(side.keys, names, strict=True)
+        return wanted(side).select(*(F.when(~null, named(key)).alias(name) for key, name in pairs))
 
-def _both_sides(left: DataFrame, right: DataFrame, by: Sequence[str]) -> DataFrame:
-    """Counts of `left_rows` of each side, side by side."""
-    null = F.lit(None).cast("bigint")
-    ours = left.withColumn(COLUMNS.right_rows, null)
-    theirs = right.withColumnRenamed(COLUMNS.left_rows, COLUMNS.right_rows)
-    both = ours.unionByName(theirs.withColumn(COLUMNS.left_rows, null))
-    counts = (
-        F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in (COLUMNS.left_rows, COLUMNS.right_rows)
-    )
-    return both.groupBy(*by).agg(*counts)
-
-
-def _of_side(side: Side, rows: DataFrame) -> DataFrame:
-    """`key, key_hash, left_rows` of one side."""
-    null = any_null(side.keys)
-    # All keys with a NULL are one: neither they nor their number need to be known.
-    keys = [F.when(~null, named(name)).alias(f"k{at}") for at, name in enumerate(side.keys)]
-    counted = (
-        rows.select(*keys)
-        .groupBy(*(f"k{at}" for at in range(len(keys))))
-        .agg(F.count(F.lit(1)).alias(COLUMNS.left_rows))
-    )
-    names = [f"k{at}" for at in range(len(keys))]
     is_key = ~any_null(names)
     text = F.array(*(named(name).cast("string") for name in names))
-    hashed = key_hash(zip(map(named, names), side.kinds, strict=True))
-    return counted.select(
+    hashed = key_hash(zip(map(named, names), sides.left.kinds, strict=True))
+    return _both_sides(keyed(sides.left), keyed(sides.right)).select(
         F.when(is_key, text).alias(COLUMNS.key),
         F.when(is_key, hashed).alias(COLUMNS.key_hash),
         COLUMNS.left_rows,
+        COLUMNS.right_rows,
     )
+
+
+def _both_sides(left: DataFrame, right: DataFrame) -> DataFrame:
+    """How many rows of each side every value has; of one shuffle, by plain columns, which Comet does too."""
+    one, none = (F.lit(count).cast("bigint") for count in (1, 0))
+    ours = left.select("*", one.alias(COLUMNS.left_rows), none.alias(COLUMNS.right_rows))
+    theirs = right.select("*", none.alias(COLUMNS.left_rows), one.alias(COLUMNS.right_rows))
+    counts = (F.sum(name).alias(name) for name in (COLUMNS.left_rows, COLUMNS.right_rows))
+    return ours.union(theirs).groupBy(*left.columns).agg(*counts)

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, DayTimeIntervalType, DecimalType, NumericType, YearMonthIntervalType
 
 from common.transforms.columns import named, unordered, unused
+from common.transforms.join_keys import any_null, is_hashable, key_hash, text_hash
 
 _ACCURACY = 1_000
 # Columns of a fixed width cost little to read, and tell rows of equal values apart in the sample.
@@ -47,6 +48,7 @@ def clamped(
     salts: int,
     hot_rows: int,
     one_in: int,
+    hot_groups: Sequence[Sequence[str]] | None = None,
 ) -> tuple[DataFrame, list[str | None]]:
     """The rows with one more column for each of the quantiles, which has the same values at the asked ranks.
 
@@ -62,6 +64,8 @@ def clamped(
         salts: The bounds are 1/salts of a group's rows apart.
         hot_rows: Groups of fewer rows keep their values.
         one_in: The share of the rows that bounds are taken from.
+        hot_groups: The groups that may be that large, their keys as text; those with a NULL in the key are
+            always among them. None: any may be.
 
     Returns:
         The frame, and the names of the new columns: None where a value has no bounds (it is no number, or
@@ -83,7 +87,8 @@ def clamped(
         name: _ranges(name, item.shares, width=0.5 / salts, taken=valued.columns) for name, item in pairs
     }
     own = {key: unused(f"k{at}", valued.columns) for at, key in enumerate(keys)}
-    sample = _sample(valued, keys, list(ranges), one_in)
+    large = valued if hot_groups is None else _of_groups(valued, keys, hot_groups)
+    sample = _sample(large, keys, list(ranges), one_in)
     bounds = _bounds(sample, own, ranges, salts=salts, least_rows=max(1, hot_rows // one_in))
     checked = _checked(_joined(valued, own, bounds, how="inner"), own, ranges)
     found = _joined(valued, own, checked, how="left")
@@ -107,6 +112,17 @@ def _ranges(name: str, shares: Sequence[float], *, width: float, taken: Sequence
     ]
 
 
+def _of_groups(rows: DataFrame, keys: Sequence[str], groups: Sequence[Sequence[str]]) -> DataFrame:
+    """The rows of some groups, and seldom others by chance; all where keys cannot be told by a hash."""
+    kinds = [rows.schema[key].dataType for key in keys]
+    if not keys or not all(map(is_hashable, kinds)):
+        return rows
+    hashes = [text_hash(group, kinds=kinds) for group in groups]
+    null = any_null(keys)
+    found = key_hash(zip(map(named, keys), kinds, strict=True)).isin(hashes)
+    return rows.where(null | found if hashes else null)
+
+
 def _sample(rows: DataFrame, keys: Sequence[str], values: Sequence[str], one_in: int) -> DataFrame:
     """Rows chosen by their content: the same ones on every engine and in every retry."""
     cheap = [name for name, kind in rows.dtypes if kind in _CHEAP and name not in (*keys, *values)][:1]
@@ -126,9 +142,10 @@ def _bounds(
         lows, highs, kind = f"{name}_lows", f"{name}_highs", sample.schema[name].dataType
         # A sketch holds doubles, and the nearest one may have a digit more than the type.
         value = named(name).cast("double") if isinstance(kind, DecimalType) else named(name)
-        for label, shift in ((lows, -width), (highs, width)):
-            shares = [min(max(rank.share + shift, 0.0), 1.0) for rank in ranks]
-            sketches.append(F.sort_array(F.percentile_approx(value, shares, accuracy)).alias(label))
+        shares = [min(max(rank.share + shift, 0.0), 1.0) for shift in (-width, width) for rank in ranks]
+        both = F.percentile_approx(value, shares, accuracy)
+        for label, start in ((lows, 1), (highs, 1 + len(ranks))):
+            sketches.append(F.sort_array(F.slice(both, start, len(ranks))).alias(label))
         for at, rank in enumerate(ranks):
             low, high = (F.col(side)[at].try_cast(kind) for side in (lows, highs))
             if rank.low:

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from common.core.errors import StrategyError
 from common.tuning.decision import Decision
 from common.tuning.facts import Facts, InputFacts
+from common.tuning.hot_keys import candidates
 from common.tuning.pruning import WORTHWHILE_ROWS
 
 Strategy = Literal["auto", "plain", "two-stage"]
@@ -211,12 +212,26 @@ def _listed(texts: Sequence[str]) -> str:
     return ", ".join(texts[:3]) + (", …" if len(texts) > 3 else "")
 
 
-def _rates(known: InputFacts, facts: Facts, salts: int) -> dict[str, int]:
+def _rates(known: InputFacts, facts: Facts, salts: int) -> dict[str, Any]:
     """Which groups are cut, and how large the sample is that their bounds come from."""
     rows = known.about_row_count or 0
     hot_rows = min(max(rows // (_CORE_PARTS * max(facts.core_count, 1)), _HOT_ROWS[0]), _HOT_ROWS[1])
-    one_in = min(max(hot_rows // _SAMPLED_ROWS, 1), _SPARSEST)
-    return {"salts": salts, "hot_rows": hot_rows, "one_in": one_in}
+    groups = _hot_groups(known, hot_rows)
+    least_rows = min(groups.values(), default=hot_rows) if groups else hot_rows
+    one_in = min(max(least_rows // _SAMPLED_ROWS, 1), _SPARSEST)
+    rates: dict[str, Any] = {"salts": salts, "hot_rows": hot_rows, "one_in": one_in}
+    return rates if groups is None else {**rates, "hot_groups": list(map(list, groups))}
+
+
+def _hot_groups(known: InputFacts, hot_rows: int) -> dict[tuple[str, ...], int] | None:
+    """The groups that may have so many rows, with about how many; None where the sample does not tell."""
+    sample, rows = known.sample, known.about_row_count
+    if sample is None or sample.is_clustered or not sample.row_count or not rows:
+        return None
+    found = candidates([sample], share=hot_rows / rows)
+    shows_all = len(found) < len(sample.top_keys) or len(found) == sample.distinct_count
+    seen = dict(sample.top_keys)
+    return {key: seen[key] * rows // sample.row_count for key in found} if shows_all else None
 
 
 def _evidence(question: Question, known: InputFacts, facts: Facts) -> dict[str, Any]:

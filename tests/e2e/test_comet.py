@@ -189,3 +189,27 @@ def test_what_fails_inside_comet_is_done_on_plain_spark(saltpan: Run, tmp_path: 
     assert [path.name for path in tmp_path.glob("*out*")] == ["out"]
     found = pq.read_table(tmp_path / "out", columns=["v", "rank"]).to_pylist()
     assert sorted((row["v"], row["rank"]) for row in found) == [(1, 2), (2, 1)]
+
+
+@pytest.mark.usefixtures("comet_jar")
+def test_hundreds_of_partitions_that_comet_cannot_shuffle_natively(saltpan: Run, tmp_path: Path) -> None:
+    """Groups by a struct have no native shuffle; Comet's other one fails above 200 partitions."""
+    rows = [{"s": {"a": number % 3, "b": number % 2}, "v": number} for number in range(60)]
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "f.parquet")
+    asked = [
+        "skew-aggregate",
+        "--input",
+        tmp_path / "f.parquet",
+        "--group-by",
+        "s",
+        "--aggregate",
+        "sum(v) as v",
+    ]
+    partitions = ["--conf", "spark.sql.shuffle.partitions=300"]
+    ended = saltpan(*asked, "--profile", "local+comet", *partitions, "--output", tmp_path / "out")
+    assert ended.code == 0, ended.err
+    assert "Comet failed" not in ended.err
+    found = pq.read_table(tmp_path / "out").to_pylist()
+    # Of each rest by six: 0 + 6 + ... + 54 is 270, and 10 for each step up.
+    totals = {(rest % 3, rest % 2): 270 + 10 * rest for rest in range(6)}
+    assert {(row["s"]["a"], row["s"]["b"]): row["v"] for row in found} == totals

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from common.core.errors import ColumnMissingError, ColumnTypeError, ParameterError, StrategyError
 from common.transforms.aggregate_text import CHANCE
@@ -18,7 +19,7 @@ from tests.frames import frame, no_actions, rows_of, shown
 NAN = float("nan")
 
 
-def by_both(df: DataFrame, spec: Aggregation, **rates: int) -> list[list[tuple[Any, ...]]]:
+def by_both(df: DataFrame, spec: Aggregation, **rates: Any) -> list[list[tuple[Any, ...]]]:
     """Both answers, sorted; their columns and types are the same."""
     with no_actions():
         plain = plain_aggregate(df, spec)
@@ -66,6 +67,36 @@ def test_how_few_values_are_left_between_the_bounds(spark: SparkSession) -> None
     values = {value for (value,) in rows_of(rows.select(name).distinct())}
     assert {4999, 5000} <= values
     assert 400 <= len(values) <= 600  # 10,000 / 20, and the sketch's thousandth on each side
+
+
+def test_bounds_are_those_of_the_named_groups_alone(spark: SparkSession) -> None:
+    from common.transforms.two_stage_bounds import Quantiles, clamped
+
+    rows = [(float(g) if g else None, value) for g in range(4) for value in range(1000)]
+    df = frame(spark, [*rows, (-0.0, 1), (0.0, 3)], "g DOUBLE, v INT", partitions=3)
+    named = [("1",), ("2.0",), ("no number",)]
+    moved, (name,) = clamped(
+        df, ("g",), [Quantiles("v", (0.5,))], salts=20, hot_rows=1, one_in=1, hot_groups=named
+    )
+    distinct = dict(rows_of(moved.groupBy("g").agg(F.count_distinct(str(name)))))
+    # 1,000 / 20 lie between the bounds, and the sketch's thousandth on each side.
+    assert all(40 <= distinct[g] <= 70 for g in (None, 1.0, 2.0)), distinct
+    assert (distinct[3.0], distinct[0.0]) == (1000, 2)
+
+
+@pytest.mark.parametrize("groups", [[], [("0",), ("-0",), ("NaN",), ("7",)], [("3",), ("no number",)]])
+def test_which_groups_are_named_changes_no_answer(spark: SparkSession, groups: list[tuple[str, ...]]) -> None:
+    keys = (0.0, -0.0, NAN, 3.0, None)
+    rows = [(keys[at % 5], at * 7919 % 501) for at in range(500)]
+    df = frame(spark, rows, "g DOUBLE, v INT", partitions=3)
+    asked = Aggregation(("percentile_disc(0.5) within group (order by v) as m",), ("g",))
+    # Of n sorted values the first whose place reaches half of them.
+    values: dict[object, list[int]] = {}
+    for key, value in rows:
+        values.setdefault("NaN" if key is not None and key != key else key, []).append(value)
+    expected = {key: sorted(found)[(len(found) + 1) // 2 - 1] for key, found in values.items()}
+    for answer in by_both(df, asked, hot_groups=groups):
+        assert dict(answer) == expected
 
 
 @pytest.mark.parametrize("one_in", [2, 50, 10_000])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -108,6 +109,25 @@ def test_rates_follow_the_rows_and_the_cores() -> None:
     facts = Facts({"input": replace(BIG, row_count=600_000, sample=HOT)}, core_count=100)
     evidence = plan_aggregation("auto", Question((MEDIAN,), ("key",), salts=8), facts).evidence
     assert (evidence["salts"], evidence["hot_rows"], evidence["one_in"]) == (8, 20_000, 2)
+
+
+TOP = ((("UA",), 60_000), (("AA",), 1_600), (("B6",), 400), (("DL",), 340))
+
+
+def test_bounds_are_taken_from_the_groups_that_the_sample_shows_to_be_large() -> None:
+    evidence = plan(MEDIAN, sample=replace(HOT, top_keys=TOP)).evidence
+    # Hot from 50,000 of 20,000,000 rows on: 500 of the 200,000 sampled, and by chance as few as 0.7 of those.
+    assert evidence["hot_groups"] == [["UA"], ["AA"], ["B6"]]
+    # 400 of 200,000 are 40,000 rows, of which 10,000 are enough.
+    assert (evidence["hot_rows"], evidence["one_in"]) == (50_000, 4)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"top_keys": TOP[:3]}, {"top_keys": TOP, "is_clustered": True}, {"top_keys": TOP, "row_count": 0}],
+)
+def test_where_the_sample_shows_not_all_large_groups_any_may_be(changes: dict[str, Any]) -> None:
+    assert "hot_groups" not in plan(MEDIAN, sample=replace(HOT, **changes), strategy="two-stage").evidence
 
 
 @pytest.mark.parametrize(("cores", "choice"), [(2, "plain"), (3, "two-stage")])
