@@ -93,7 +93,7 @@ def test_which_groups_are_named_changes_no_answer(spark: SparkSession, groups: l
     # Of n sorted values the first whose place reaches half of them.
     values: dict[object, list[int]] = {}
     for key, value in rows:
-        values.setdefault("NaN" if key is not None and key != key else key, []).append(value)
+        values.setdefault("NaN" if key is NAN else key, []).append(value)
     expected = {key: sorted(found)[(len(found) + 1) // 2 - 1] for key, found in values.items()}
     for answer in by_both(df, asked, hot_groups=groups):
         assert dict(answer) == expected
