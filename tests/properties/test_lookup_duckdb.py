@@ -7,7 +7,7 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
@@ -18,6 +18,7 @@ from common.transforms.lookup_dimension import prepared_dimension
 from common.transforms.lookup_hits import found_hits, joined_hits, variable_rows
 from common.transforms.lookup_sides import lookup_sides
 from common.transforms.lookup_spec import Duplicates, LookupSpec
+from tests.examples import random_cases
 from tests.keyed_tables import keyed_tables
 
 WANTED = {
@@ -38,7 +39,7 @@ def expected_rows(facts: pa.Table, dimension: pa.Table, duplicates: str, *, one_
         return Counter(map(tuple, connection.execute(query).fetchall()))
 
 
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@random_cases(8)
 @given(
     tables=keyed_tables(),
     duplicates=st.sampled_from(sorted(WANTED)),

@@ -8,12 +8,13 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
 
 from common.transforms.join_sides import How, JoinSpec, joined_sides
 from common.transforms.skew_join import Treatment, skew_join
+from tests.examples import random_cases
 from tests.frames import shown
 from tests.keyed_tables import keyed_tables
 
@@ -49,7 +50,7 @@ def mixed(left: DataFrame, right: DataFrame, spec: JoinSpec, salts: int) -> Trea
 
 
 @pytest.mark.parametrize("how", SQL)
-@settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@random_cases(4)
 @given(tables=keyed_tables(), salts=st.sampled_from([1, 4, 100]), partitions=st.integers(1, 5))
 def test_the_rows_are_those_of_duckdb(
     spark: SparkSession, how: How, tables: tuple[pa.Table, pa.Table], salts: int, partitions: int
@@ -61,7 +62,7 @@ def test_the_rows_are_those_of_duckdb(
     assert Counter(map(tuple, numbers.collect())) == expected_rows(*tables, how)
 
 
-@settings(max_examples=3, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@random_cases(3)
 @given(tables=keyed_tables())
 def test_counts_of_hot_keys_are_exact(spark: SparkSession, tables: tuple[pa.Table, pa.Table]) -> None:
     from common.transforms.hot_keys import hot_key_counts, hot_keys_by_sketch

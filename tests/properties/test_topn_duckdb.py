@@ -8,7 +8,7 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
@@ -16,6 +16,7 @@ from common.transforms.topn import window_top_n
 from common.transforms.topn_aggregate import aggregate_top_n
 from common.transforms.topn_prune import prune_top_n
 from common.transforms.topn_rows import TopN
+from tests.examples import random_cases
 from tests.frames import frame, rows_of, shown
 
 FUNCTIONS = {"first": "row_number", "all": "rank", "dense": "dense_rank"}
@@ -56,7 +57,7 @@ def comparable(row: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(map(shown, row))
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@random_cases(10)
 @given(rows=ROWS, spec=SPECS, partitions=st.sampled_from([1, 4]), one_in=st.sampled_from([1, 3]))
 def test_every_strategy_equals_duckdb(
     spark: SparkSession, rows: list[tuple[Any, ...]], spec: TopN, partitions: int, one_in: int

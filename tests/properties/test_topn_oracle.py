@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
@@ -17,6 +17,7 @@ from common.transforms.topn import sort_top_n, window_top_n
 from common.transforms.topn_aggregate import aggregate_top_n
 from common.transforms.topn_prune import prune_top_n
 from common.transforms.topn_rows import TopN
+from tests.examples import random_cases
 from tests.frames import frame, rows_of
 
 Row = tuple[Any, ...]
@@ -93,7 +94,7 @@ def shown(row: Row) -> Row:
     return (row[0], "NaN" if row[1] is not None and math.isnan(row[1]) else row[1], *row[2:])
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@random_cases(12)
 @given(
     rows=ROWS,
     spec=SPECS,

@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from common.transforms.two_stage import Aggregation, plain_aggregate, two_stage_aggregate
+from tests.examples import random_cases
 from tests.frames import frame, rows_of, shown
 
 Row = tuple[Any, ...]
@@ -88,7 +89,7 @@ def comparable(value: Any) -> Any:
     return [shown(item) for item in value] if isinstance(value, list) else shown(value)
 
 
-@settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@random_cases(4)
 @given(
     rows=ROWS,
     partitions=st.sampled_from([1, 4]),
