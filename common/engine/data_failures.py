@@ -16,11 +16,15 @@ from common.core.errors import (
     ValueMalformedError,
 )
 from common.engine.clues import Clue, bare, place
-from common.engine.sql_failures import Rule
+from common.engine.sql_failures import Rule, unfit
 
 EXPECTED_RECORDS = "records of the declared schema"
 SET_ASIDE = "--bad-rows reject, with --output, sets such records aside and goes on"
 _SHOWN = 120
+_CORRUPT = "_corrupt_record"
+# Other names of what Spark knows by one name.
+_ALSO = {"latin1": "iso-8859-1", "l1": "iso-8859-1", "ascii": "us-ascii", "utf8": "utf-8", "utf16": "utf-16"}
+_CHARSET = re.compile(r"expects one of the (.+), but got (.+?)\.?(?:\s|$)")
 _CAST = re.compile(r'value (.*) of the type "([^"]+)" cannot be cast to "([^"]+)"', re.DOTALL)
 _READING = re.compile(r"while reading file (\S.*?)\.(?:\s|$)")
 _PARQUET = re.compile(r"column \[(.*?)\]\. Expected Spark type (.*?), actual Parquet type (\w+)")
@@ -70,7 +74,21 @@ def _raised(clue: Clue, _: Sequence[Clue]) -> SuiteError:
 
 def _record(clue: Clue, clues: Sequence[Clue]) -> SuiteError:
     shown = clue.parameter("badRecord") or clue.sentence.partition(": ")[2]
+    if shown == _CORRUPT:  # where Spark infers types it shows the place, not the record
+        shown = "one that its format does not know"
     return ValueMalformedError("file", _file(clues), expected=EXPECTED_RECORDS, got=shown, hint=SET_ASIDE)
+
+
+def _charset(clue: Clue, clues: Sequence[Clue]) -> SuiteError:
+    """An encoding that Spark does not read; in SQL it is that of encode or decode."""
+    found = _CHARSET.search(" ".join(clue.text.split()))
+    if clue.fragment or found is None:
+        return unfit(clue, clues)
+    known, got = found.groups()
+    names = [name.strip().lower() for name in known.split(",")]
+    meant = _ALSO.get(re.sub("[^a-z0-9]", "", got.lower()))
+    hint = f"did you mean {meant}" if meant else None
+    return UsageError("input option", "encoding", expected=f"one of {', '.join(names)}", got=got, hint=hint)
 
 
 def _unreadable(clue: Clue, clues: Sequence[Clue]) -> SuiteError:
@@ -129,6 +147,7 @@ RULES: Mapping[str, Rule] = {
     "USER_RAISED_EXCEPTION": _raised,
     "MALFORMED_RECORD_IN_PARSING": _record,
     "MALFORMED_CSV_RECORD": _record,
+    "INVALID_PARAMETER_VALUE.CHARSET": _charset,
     "FAILED_READ_FILE": _unreadable,
     "FAILED_READ_FILE.FILE_NOT_EXIST": _vanished,
     "FAILED_READ_FILE.PARQUET_COLUMN_DATA_TYPE_MISMATCH": _column_type,

@@ -56,6 +56,34 @@ def known(text: str, condition: str | None = None, **parameters: str) -> SuiteEr
     return found
 
 
+def charset(got: str, end: str = "") -> SuiteError:
+    text = (
+        "[INVALID_PARAMETER_VALUE.CHARSET] The value of parameter(s) `charset` in `CSVOptions` is invalid: "
+    )
+    text += f"expects one of the iso-8859-1, us-ascii, utf-16, utf-8, but got {got}. SQLSTATE: 22023{end}"
+    return known(text, "INVALID_PARAMETER_VALUE.CHARSET", charset=got)
+
+
+def test_an_encoding_that_spark_does_not_read() -> None:
+    assert str(charset("latin1")) == (
+        "[ARGUMENT_INVALID] input option `encoding`: expected one of iso-8859-1, us-ascii, utf-16, utf-8, "
+        "got latin1. Hint: did you mean iso-8859-1."
+    )
+    assert charset("latin1").exit_code == ExitCode.USAGE
+    assert charset("klingon").hint is None
+    in_sql = charset("latin1", "\n== SQL (line 1, position 8) ==\nencode(a, 'latin1')\n^^^")
+    assert (type(in_sql), in_sql.name) == (SqlError, "encode(a, 'latin1')")
+
+
+def test_a_bad_record_among_those_whose_types_are_inferred() -> None:
+    text = (
+        "[MALFORMED_RECORD_IN_PARSING.WITHOUT_SUGGESTION] Malformed records are detected in record parsing: "
+    )
+    found = known(f"{text}_corrupt_record. SQLSTATE: 22023", "MALFORMED_RECORD_IN_PARSING.WITHOUT_SUGGESTION")
+    assert found.got == "one that its format does not know"
+    assert known(f"{text}[1,x]. SQLSTATE: 22023", "MALFORMED_RECORD_IN_PARSING").got == "[1,x]"
+
+
 @pytest.mark.parametrize(
     ("text", "leaf", "part"),
     [
